@@ -49,7 +49,7 @@ _ON, _BACK = "on", "back"
 
 
 def build_evidence_message(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return one page of an answer's evidence, the nearest if `page` does not exist, as a message's body."""
+    """Return one page of an answer's evidence as a message's body; the nearest page if `page` does not exist."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
@@ -59,7 +59,7 @@ def build_evidence_message(view: EvidenceView, source: str, page: int, language:
 
 
 def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
-    """Parse a page button into what it shows, a ticket or `SOURCES`, and the page; None for another button."""
+    """Parse a page button into its source, a ticket or `SOURCES`, and the page; None for another button."""
     source, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
     source = source.partition(":")[2]
     return (source, int(page)) if custom_id.startswith(f"{PAGE}:") and source and is_numeric_id(page) else None

@@ -180,7 +180,7 @@ class DiscordIntake:
         await self._messages.edit(now.channel, now.key, partial(self._read_edit, now), self._admit_edit, take)
 
     async def delete(self, event: events.DiscordMessageDeleted) -> None:
-        """Retract the answers to deleted questions, and the answers of which a user deleted a message."""
+        """Retract the answers to deleted questions, and answers whose messages a user deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def conversation(self, invocation: DiscordInvocation) -> str:

@@ -185,7 +185,7 @@ class DiscordPlatform:
         return True
 
     async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
-        """Return the ids of our messages in the channel. If `replied` to an interaction, it may be unreadable."""
+        """Return the ids of our messages in the channel. One that may not be read raises, unless `replied` already."""
         after, place = directory.question_time(question), question.place
         try:
             pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)

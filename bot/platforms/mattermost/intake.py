@@ -118,7 +118,7 @@ class MattermostIntake:
         await self._messages.edit(now.channel, key, partial(self._read_edit, now, channel), take=take)
 
     async def delete(self, event: PostDeleted) -> None:
-        """Retract the answers to deleted posts, and the answers of which a user deleted a post."""
+        """Retract the answers to deleted questions, and answers whose posts a user deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def welcome(self, invited: Invited) -> None:

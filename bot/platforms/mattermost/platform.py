@@ -270,6 +270,6 @@ class MattermostPlatform:
 
 
 def _offer(question: Question, post: MattermostPost) -> MattermostPost:
-    """Return a post, if private without "Ask a person": that would publish the answer without a confirmation."""
+    """Return a post; a private one loses "Ask a person", which would publish the answer without a confirmation."""
     offered = (button for button in post.buttons if not (question.only_asker and button.action is ButtonAction.ASK))
     return MattermostPost(post.text, tuple(offered))

@@ -32,7 +32,7 @@ class LookupCache(Generic[T]):
     _pending: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 
     async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
-        """Return the answer. Raises `PlatformError`, or `TimeoutError` if it takes too long."""
+        """Return the answer for a name, cached or looked up. Raises `PlatformError`, `TimeoutError`."""
         if (answer := self.known(name)) is not None:
             return answer
         if (task := self._pending.get(name)) is None:

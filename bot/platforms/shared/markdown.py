@@ -23,7 +23,7 @@ class MarkdownDialect:
     subtext: str = ""  # prefix of small text; italics if empty
 
     def format_link(self, title: str, url: str) -> str:
-        """Return a link to a stored document, or text if its address cannot be linked to."""
+        """Return a link to a stored document; plain text if its address cannot be linked."""
         target, label = sanitize_url(url), " ".join(title.split())
         if target:
             return self.link.format(self.escape(label or url.strip()), target)

@@ -168,7 +168,7 @@ async def _await(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class PlatformConnections:
-    """All platforms of a server."""
+    """The connections of a server to all of its platforms."""
 
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
         self.failed = asyncio.Event()  # a platform refuses us permanently, or its opening failed

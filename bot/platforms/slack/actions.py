@@ -56,7 +56,7 @@ _HEADER = 150
 
 
 def build_evidence_modal(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a modal with one page of an answer's evidence, the nearest if `page` does not exist."""
+    """Return a modal with one page of an answer's evidence; the nearest page if `page` does not exist."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []

@@ -128,7 +128,7 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
 
 
 class SlackApiClient(ApiClient):
-    """Calls methods of one workspace."""
+    """Calls Slack's methods in one workspace."""
 
     pacing: Lanes
 

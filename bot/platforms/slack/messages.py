@@ -45,7 +45,7 @@ def escape_markdown(text: str) -> str:
 
 
 def format_link(title: str, url: str) -> str:
-    """Return a mrkdwn link to a stored document, or text if its address cannot be linked to."""
+    """Return a mrkdwn link to a stored document; plain text if its address cannot be linked."""
     target, label = sanitize_url(url), escape_mrkdwn(_clean_label(title, url))
     return (
         f"<{target.translate(_ENTITIES)}|{label}>"
@@ -55,7 +55,7 @@ def format_link(title: str, url: str) -> str:
 
 
 def format_markdown_link(title: str, url: str) -> str:
-    """Return a Markdown link to a stored document, or text if its address cannot be linked to."""
+    """Return a Markdown link to a stored document; plain text if its address cannot be linked."""
     target, label = sanitize_url(url), escape_markdown(_clean_label(title, url))
     return (
         f"[{label}]({target.translate(_ENTITIES)})"
@@ -159,7 +159,7 @@ _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
 def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
-    """Return a block for each row of buttons, and one for both ratings. An action that is repeated is shown once."""
+    """Return a block for each row of buttons, and one for both ratings. A repeated action is shown once."""
     listed = [list(row) for row in rows]
     first = {button.action: button for row in reversed(listed) for button in reversed(row)}
     opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []

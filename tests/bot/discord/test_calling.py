@@ -183,7 +183,7 @@ async def test_any_reply_is_explained_with_a_bounded_wait(status: int, body: Any
         assert 0 <= error.seconds <= 3_600
 
 
-async def test_bucket_follows_the_headers() -> None:
+async def test_rate_limit_follows_the_headers_of_replies() -> None:
     clock = ManualClock(0.0)
     pacing, here = DiscordRateLimit(clock.now, clock.advance), {"channel": "1", "message": "2"}
     for left in ("1", "0"):

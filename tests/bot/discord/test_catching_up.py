@@ -103,7 +103,7 @@ def test_each_shard_tracks_its_own_progress() -> None:
 
 
 @pytest.mark.parametrize("ready", [{}, {"shard": None}, {"shard": [1]}, {"shard": ["0", 1]}, {"shard": [2, 1]}])
-def test_session_without_shards_is_the_only_shard(ready: dict[str, Any]) -> None:
+def test_session_without_a_shard_number_is_the_only_shard(ready: dict[str, Any]) -> None:
     assert shard_of(ready) == (0, 1)
     assert shard_of({"shard": [1, 2]}) == (1, 2)
 

@@ -110,7 +110,7 @@ def test_files_and_broadcasts_are_messages_of_people():
     assert isinstance(meant(subtype="thread_broadcast"), SlackMessagePosted)
 
 
-def test_edit_has_the_key_and_the_new_text():
+def test_edit_event_is_parsed_with_its_key_and_new_text():
     now, before = {**SAID, "text": "Why not?", "edited": {"ts": "18.0"}}, {**SAID}
     changed = {"subtype": "message_changed", "hidden": True, "ts": "18.000000", "previous_message": before}
     found = meant(**changed, message=now)

@@ -119,7 +119,7 @@ async def test_forum_post_is_answered_in_its_thread(bot: Bot) -> None:
     assert bot.system.asked == [BUILT, NONSENSE]
 
 
-async def test_thread_has_the_settings_of_its_channel(bot: Bot) -> None:
+async def test_thread_uses_the_settings_of_its_channel(bot: Bot) -> None:
     readers = [{"name": "handbook", "readers": ["discord:301/201"]}]
     await bot.start(corpus=readers)
     for channel, answered in (("201", True), ("202", False)):
@@ -130,7 +130,7 @@ async def test_thread_has_the_settings_of_its_channel(bot: Bot) -> None:
         assert (ANSWERS[BUILT] in seen) is answered
 
 
-async def test_command_is_answered_in_its_place(bot: Bot) -> None:
+async def test_command_is_answered_where_it_was_used(bot: Bot) -> None:
     await bot.start()
     await bot.people.command("ask", question=BUILT)
     assert f"“{BUILT}”" in await bot.until(ANSWERS[BUILT], by="102")  # Discord shows others no options
@@ -167,7 +167,7 @@ async def test_question_about_a_message_is_asked_in_a_modal(bot: Bot) -> None:
     assert asked == f"{BUILT}\n\n“I love the lighthouse of Skarholm.”"
 
 
-async def test_commands_without_effect_say_so(bot: Bot) -> None:
+async def test_commands_without_a_result_explain_why(bot: Bot) -> None:
     await bot.start(discord={"privacy": "We keep *nothing*."})
     empty = await bot.people.say(" ", user="102")
     await bot.people.command("privacy")

@@ -123,7 +123,7 @@ async def test_process_connects_only_its_own_shards(bot: Bot) -> None:
     assert [session.shard for session in bot.server.gateway.connected] == [(0, 2)]
 
 
-async def test_unreadable_event_stops_nothing(bot: Bot) -> None:
+async def test_malformed_event_does_not_stop_later_ones(bot: Bot) -> None:
     await bot.start()
     for name in ("MESSAGE_CREATE", "INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE"):
         bot.server.gateway.send_event(name, lambda _: {"id": "1", "guild_id": "301"}, guild="301")
