@@ -81,9 +81,7 @@ def test_concurrent_writes_are_not_in_the_backup(home: Path, tmp_path: Path, nam
     assert rows(home, "SELECT count(*) FROM filling WHERE body = 'later'") == [(len(copied),)]
 
 
-async def test_the_record_is_whole_and_open_questions_are_looked_for_before_they_are_posted(
-    home: Path, tmp_path: Path
-) -> None:
+async def test_restored_record_verifies_and_open_questions_are_marked_as_sending(home: Path, tmp_path: Path) -> None:
     with open_database("", home=home) as database:
         await AuditLog(database).append(LogEntry("t1", EntryKind.TURN_OPENED, {"question": "?"}))
         made = back_up(home, tmp_path / "a.tar", settings=b"[model]\n")
@@ -98,7 +96,7 @@ async def test_the_record_is_whole_and_open_questions_are_looked_for_before_they
         assert (await verify_record(database, [])).entries == 1
 
 
-def test_a_log_of_a_lost_database_is_not_mixed_with_the_restored_one(home: Path, tmp_path: Path) -> None:
+def test_old_write_ahead_log_is_not_mixed_with_the_restored_database(home: Path, tmp_path: Path) -> None:
     back_up(home, tmp_path / "a.tar")
     with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM filling")
@@ -189,7 +187,7 @@ def test_failed_write_leaves_no_files(home: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "other").glob("footnote*"))
 
 
-def test_a_damaged_database_or_none_is_not_backed_up(home: Path, tmp_path: Path) -> None:
+def test_damaged_or_missing_database_is_not_backed_up(home: Path, tmp_path: Path) -> None:
     with pytest.raises(HomeUnusable, match="no database"):
         back_up(tmp_path / "empty", tmp_path / "a.tar")
     file = home / "footnote.db"

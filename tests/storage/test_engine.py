@@ -80,7 +80,7 @@ async def test_written_rows_survive_reopening(tmp_path: Path) -> None:
         assert {"a"} == await database.read(names)
 
 
-async def test_a_write_that_raises_is_rolled_back(database: Database) -> None:
+async def test_failed_write_is_rolled_back(database: Database) -> None:
     def half(connection: Connection) -> None:
         add("a")(connection)
         raise ArithmeticError
@@ -101,7 +101,7 @@ async def test_writes_run_in_one_named_thread_and_reads_in_others(database: Data
     assert ({"database-write_0"}, True) == (writers, reader.startswith("database-read"))
 
 
-async def test_reading_sees_the_state_before_a_write_that_is_not_done(database: Database) -> None:
+async def test_read_during_a_write_sees_the_state_before_it(database: Database) -> None:
     written, go_on = threading.Event(), threading.Event()
 
     def slowly(connection: Connection) -> None:
@@ -118,7 +118,7 @@ async def test_reading_sees_the_state_before_a_write_that_is_not_done(database: 
     assert (set(), {"a"}) == (before, await database.read(names))
 
 
-async def test_question_overtakes_the_record_and_the_record_an_ingest(database: Database) -> None:
+async def test_questions_are_written_before_records_and_records_before_ingests(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(_connection: Connection) -> None:
@@ -181,7 +181,7 @@ async def test_database_survives_its_closing_by_another_process(database: Databa
     assert (before, count_elsewhere()) == ("(1,)", "(2,)")
 
 
-async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_to_write(tmp_path: Path) -> None:
+async def test_read_only_database_reads_beside_a_writer_and_refuses_writes(tmp_path: Path) -> None:
     with open_database("", home=tmp_path) as writer, open_database("", home=tmp_path, read_only=True) as reader:
         await writer.write(add("a"))
 
@@ -190,7 +190,7 @@ async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_t
             await reader.write(add("b"))
 
 
-def test_a_home_without_a_database_is_not_made_for_reading(tmp_path: Path) -> None:
+def test_read_only_opening_creates_no_database(tmp_path: Path) -> None:
     home = tmp_path / "none"
 
     with pytest.raises(HomeUnusable, match="no database") as caught, open_database("", home=home, read_only=True):
@@ -210,7 +210,7 @@ def test_damaged_file_is_refused_and_unchanged(tmp_path: Path, content: bytes) -
     assert (content, True) == (file.read_bytes(), "backup" in caught.value.hint)
 
 
-async def test_a_file_cut_off_in_the_middle_is_called_damaged(tmp_path: Path) -> None:
+async def test_truncated_file_is_reported_as_damaged(tmp_path: Path) -> None:
     with open_database("", home=tmp_path) as database:
         await database.write(lambda it: [add(f"{number}{'x' * 2000}")(it) for number in range(500)])
     file = tmp_path / "footnote.db"
@@ -231,7 +231,7 @@ def test_missing_postgresql_driver_is_reported_with_a_hint(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("url", ["mysql://me:secret@host/name", "nonsense secret", "sqlite:///secret.db"])
-def test_a_url_of_another_database_is_refused(tmp_path: Path, url: str) -> None:
+def test_url_of_another_database_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(DatabaseUnusable, match="Footnote knows") as caught, open_database(url, home=tmp_path):
         pass
 

@@ -41,7 +41,7 @@ def test_system_error_has_a_reason_and_a_hint(number: int, words: str) -> None:
     assert fault.hint
 
 
-def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
+def test_locked_database_is_reported_as_locked(tmp_path: Path) -> None:
     file = tmp_path / "it.db"
     with closing(sqlite3.connect(file, timeout=0)) as one, closing(sqlite3.connect(file, timeout=0)) as other:
         one.execute("BEGIN IMMEDIATE")
@@ -80,7 +80,7 @@ def test_bug_is_not_reported_as_a_known_error(statement: str) -> None:
         (sqlite3.SQLITE_CORRUPT_INDEX, "is damaged"),
     ],
 )
-def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: str) -> None:
+def test_sqlite_error_is_explained_by_its_kind(code: int, words: str) -> None:
     error = sqlite3.OperationalError("said by SQLite")
     error.sqlite_errorcode = code
 
@@ -119,9 +119,7 @@ class PanicException(BaseException):
         *((error, Panic) for error in (PanicException, BaseException)),
     ],
 )
-def test_only_a_fault_that_is_no_exception_becomes_one(
-    raised: type[BaseException], caught: type[BaseException]
-) -> None:
+def test_only_non_exceptions_become_panics(raised: type[BaseException], caught: type[BaseException]) -> None:
     with pytest.raises(caught) as found, contain_panics():
         raise raised
 

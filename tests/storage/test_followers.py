@@ -63,7 +63,7 @@ class Disturbed:
         return done
 
 
-async def test_vectors_that_another_home_made_again_are_found(homes):
+async def test_vectors_rebuilt_by_another_home_are_found(homes):
     one, other = homes
     await refresh(one, PAGES)
     await other.tidy()
@@ -76,7 +76,7 @@ async def test_vectors_that_another_home_made_again_are_found(homes):
     assert await find(other) == {page[""] for page in PAGES.values()}
 
 
-async def test_a_home_that_looks_while_another_writes_undoes_nothing(homes):
+async def test_following_during_anothers_write_undoes_nothing(homes):
     one, other = homes
     await one.recover()
     disturbed = replace(one, dense=Disturbed(one.dense, other, asyncio.get_running_loop()))

@@ -51,13 +51,13 @@ def test_database_of_another_version_is_detected(
     assert other.execute("SELECT version_num FROM alembic_version").fetchone() == (revision,)
 
 
-def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
+def test_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     (tmp_path / "footnote.db").touch()
 
     assert _state(tmp_path / "footnote.db").revision == "empty"
 
 
-def test_another_program_s_database_is_not_ours(tmp_path: Path) -> None:
+def test_other_programs_database_is_not_inspected(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
         connection.execute("CREATE TABLE theirs (x)")
     with pytest.raises(DatabaseUnusable, match="belongs to another program"):
@@ -91,7 +91,7 @@ def test_each_damaged_page_is_reported_or_harmless(file: Path) -> None:
     assert reported > len(whole) // 4_096 // 2
 
 
-def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connection) -> None:
+def test_slow_check_is_ended(file: Path, other: sqlite3.Connection) -> None:
     other.execute("CREATE TABLE many (x)")
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 60000) SELECT x FROM n"
     other.execute(f"INSERT INTO many {numbers}")
@@ -99,14 +99,14 @@ def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connect
     assert not inspect_database_file(file, seconds=-1).whole
 
 
-def test_a_folder_is_tried_by_writing(tmp_path: Path) -> None:
+def test_folder_probe_writes_a_file(tmp_path: Path) -> None:
     assert abs(probe_folder(tmp_path)) < 5
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(HomeUnusable):
         probe_folder(tmp_path / "missing")
 
 
-def test_room_is_known_for_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_free_space_is_known_for_a_missing_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(b"12345")
 

@@ -49,7 +49,7 @@ def test_home_and_database_are_private(tmp_path: Path, *, there: bool) -> None:
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
-def test_shared_folder_keeps_its_rights(tmp_path: Path) -> None:
+def test_shared_folder_keeps_its_permissions(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
 
     with lock_home(tmp_path):
@@ -72,7 +72,7 @@ def test_same_process_cannot_lock_the_home_twice(tmp_path: Path) -> None:
         pass
 
 
-def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
+def test_released_home_can_be_locked_again(tmp_path: Path) -> None:
     with lock_home(tmp_path):
         pass
     with lock_home(tmp_path):

@@ -73,7 +73,7 @@ async def test_cancelled_waiter_leaves_other_waiters_their_result(tmp_path: Path
         assert len(await other) == 5
 
 
-async def test_no_more_is_kept_than_may_be_and_what_is_used_stays(tmp_path: Path) -> None:
+async def test_kept_vectors_are_limited_and_used_ones_stay(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder(), kept=50) as store:
         for number in (7, 7, *range(20, 40)):
             best = (await store.search(f"gate number {number}", ["gates"], 1))[0].passage.id
@@ -108,7 +108,7 @@ async def test_passage_removed_while_embedded_is_not_stored(tmp_path: Path) -> N
     assert vectors == {}
 
 
-async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> None:
+async def test_vectors_of_another_embedder_are_computed_again(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.search(QUESTION, ["gates"], 5)
     async with lazy_store(tmp_path, WordEmbedder(name="words@2")) as store:
@@ -131,7 +131,7 @@ async def test_failing_service_fails_its_callers(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=6), st.lists(st.floats(0, 400), min_size=1, max_size=6))
-def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other: list[float]) -> None:
+def test_use_counts_half_after_each_half_life(one: list[float], other: list[float]) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def worth(days: list[float]) -> float:
@@ -149,7 +149,7 @@ def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other:
         assert (worth(one) > worth(other)) == (difference > 0)
 
 
-async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
+async def test_corpus_can_change_its_dense_mode(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
         results = []
         for mode, held in ((DenseMode.EAGER, 60), (DenseMode.LAZY, 60), (DenseMode.OFF, 0), (DenseMode.LAZY, 0)):
@@ -165,7 +165,7 @@ async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
         assert corpus.dense is DenseMode.LAZY
 
 
-async def test_one_page_that_is_read_again_leaves_its_corpus_lazy(tmp_path: Path) -> None:
+async def test_rereading_one_page_keeps_the_corpus_lazy(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.manifest.describe("gates", reference=False)
         await store.check()

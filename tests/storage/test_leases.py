@@ -25,7 +25,7 @@ def leases(database):
     return Leases(database)
 
 
-async def test_lease_has_one_owner_until_it_lapses(leases):
+async def test_lease_has_one_owner_until_it_expires(leases):
     assert await leases.take("n", "a", NOON, 60)
     assert not await leases.take("n", "b", after(59), 60)
     assert await leases.take("other", "b", NOON, 60)
@@ -37,7 +37,7 @@ async def test_lease_has_one_owner_until_it_lapses(leases):
     assert await leases.holder("n", after(61)) == "b"
 
 
-async def test_renewed_lease_lasts_and_an_untaken_lapsed_one_stays(leases):
+async def test_renewed_lease_lasts_and_an_expired_one_stays_until_taken(leases):
     await leases.take("n", "a", NOON, 60)
 
     assert await leases.renew("n", "a", after(50), 60)
@@ -79,7 +79,7 @@ with open_home_database(Path(sys.argv[1])) as database:
 """
 
 
-async def test_lease_of_a_killed_process_lapses(tmp_path, leases):
+async def test_lease_of_a_killed_process_expires(tmp_path, leases):
     command = [sys.executable, "-c", TAKE, str(tmp_path)]
     root = Path(__file__).parents[2]
     done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
@@ -101,5 +101,5 @@ async def test_leased_write_checks_the_lease_in_its_transaction(tmp_path):
             await database.write(lambda connection: require_lease(connection, Lease("n", "a")))
 
 
-def test_no_two_owners_have_one_name():
+def test_owner_names_are_unique():
     assert make_owner_id() != make_owner_id()

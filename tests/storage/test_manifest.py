@@ -113,7 +113,7 @@ async def test_date_without_a_zone_is_refused(manifest: Manifest) -> None:
     assert await manifest.fingerprints("c") == {}
 
 
-async def test_a_new_version_takes_the_place_of_the_old_one(manifest: Manifest) -> None:
+async def test_new_version_replaces_the_old_one(manifest: Manifest) -> None:
     before = await put(manifest, new("one", "two"), new("other", key="b"), new("one", corpus="d"))
     after = await put(manifest, new("two", "three"))
 
@@ -142,7 +142,7 @@ async def test_passages_are_recalled_only_with_their_documents(manifest: Manifes
     assert await manifest.recall([], [("c", "1")]) == {}
 
 
-async def test_documents_are_read_page_by_page(manifest: Manifest) -> None:
+async def test_documents_are_listed_in_pages(manifest: Manifest) -> None:
     await put(manifest, *(new(key, key=key) for key in "abcdef"), new("x", corpus="d"))
     await put(manifest, new("again", key="a"))
 
@@ -297,7 +297,7 @@ async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> N
     assert shown(await manifest.visible(later.numbers["c", "a"], [], [("c", "a")], ["c"])) == {("c", "a"): ("three",)}
 
 
-def test_versions_are_kept_up_to_so_many_passages() -> None:
+def test_cache_is_limited_by_passages() -> None:
     memory, state = VersionMemory(most=2), (1,)
     versions = [
         PackedVersion(number, row, PackedBody(row, pack_passages(cut(row, "x"))), "", is_current=True)
@@ -325,7 +325,7 @@ async def test_another_owners_lease_blocks_begin_and_commit(manifest: Manifest) 
     assert await texts(manifest) == ["one"]
 
 
-async def test_each_commit_moves_its_corpus_on(manifest: Manifest) -> None:
+async def test_commit_raises_the_generation_of_its_corpora(manifest: Manifest) -> None:
     await put(manifest, new("one"), new("x", corpus="d"))
     await put(manifest, new("two"), gone("nobody", "d"))
 
@@ -352,7 +352,7 @@ async def test_changes_of_a_dead_home_are_finished_by_others(manifest: Manifest)
     assert await manifest.unsettled("alive") == (("c", "a"), ("c", "b"))
 
 
-async def test_a_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:
+async def test_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:
     assert await manifest.checkpoint("c") == Checkpoint()
     checkpoint = Checkpoint("mark", "digest", "2026-03-01")
     await manifest.finish("c", NOON, (), checkpoint)
@@ -475,7 +475,7 @@ async def oldest_kept(manifest: Manifest) -> int:
     return await manifest.database.read(lambda it: max(it.execute(query).scalar_one(), it.execute(purged).scalar_one()))
 
 
-async def test_a_sample_is_taken_from_all_over_a_corpus(manifest: Manifest) -> None:
+async def test_sample_is_spread_over_the_corpus(manifest: Manifest) -> None:
     keys = (document(f"{number:03}") for number in range(100))
     await put(manifest, *(write(row, "text") for row in (*keys, document("x", corpus="other"))))
     sampled = [row.document.key for row in await manifest.sample("c", 4)]

@@ -51,11 +51,11 @@ async def manifest(tmp_path):
         ("", []),
     ],
 )
-async def test_a_document_is_found_by_its_address_key_or_exact_title(manifest, address, keys):
+async def test_document_is_found_by_its_address_key_or_exact_title(manifest, address, keys):
     assert [found.key for found in await manifest.find(address)] == keys
 
 
-async def test_finding_names_its_place(manifest):
+async def test_found_document_has_all_its_names(manifest):
     assert await manifest.find("Tübingen") == (DocumentRef(*ROWS[0]),)
 
 

@@ -148,8 +148,8 @@ def test_other_revisions_are_refused_and_unchanged(tmp_path: Path, revision: str
     assert (file.read_bytes(), list(tmp_path.glob("footnote.db*"))) == (before, [file])
 
 
-def test_home_of_the_latest_development_revision_opens_as_it_is(tmp_path: Path) -> None:
-    """Development versions made the same tables by ten migrations; the last one was 0010."""
+def test_home_of_the_latest_development_revision_opens_unchanged(tmp_path: Path) -> None:
+    """Development versions created the same tables by ten migrations, of which the last was 0010."""
     with open_database("", home=tmp_path):
         pass
 

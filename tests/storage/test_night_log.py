@@ -13,7 +13,7 @@ def after(seconds):
     return DUE + timedelta(seconds=seconds)
 
 
-async def test_a_night_is_worked_through_by_one_and_once(database):
+async def test_night_runs_once_in_one_process(database):
     nights = NightLog(database)
     assert await nights.last() is None
     assert await nights.begin(DUE, after(1), "a", 60)
@@ -29,7 +29,7 @@ async def test_a_night_is_worked_through_by_one_and_once(database):
     )
 
 
-async def test_the_next_night_waits_until_the_one_before_has_ended(database):
+async def test_next_night_waits_for_the_previous_one(database):
     nights = NightLog(database)
     await nights.begin(DUE, after(1), "a", 60)
 

@@ -41,7 +41,7 @@ async def store(request, tmp_path):
         await opened_store.lazy.flush()
 
 
-async def test_the_team_s_own_passages_come_first_where_both_answer(store):
+async def test_own_passages_come_first_with_a_bonus(store):
     question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
     alike = await store.search(question, both, 5)
     preferring = await replace(store, own_first=lambda: 50.0).search(question, both, 5)
@@ -50,19 +50,19 @@ async def test_the_team_s_own_passages_come_first_where_both_answer(store):
     assert preferring[0].passage.corpus == "handbook"
 
 
-async def test_a_work_of_reference_does_not_crowd_out_the_team_s_own(store):
+async def test_reference_passages_do_not_crowd_out_own_passages(store):
     hits = await store.search("annual leave of so many days", ["wiki", "handbook"], 200)
 
     assert "handbook" in {hit.passage.corpus for hit in hits}
 
 
-async def test_within_one_kind_the_setting_changes_nothing(store):
+async def test_bonus_does_not_change_the_order_within_one_kind(store):
     hits = await store.search("days of leave", ["handbook"], 5)
 
     assert await replace(store, own_first=lambda: 5.0).search("days of leave", ["handbook"], 5) == hits
 
 
-async def test_searching_nothing_finds_nothing(store):
+async def test_empty_scope_or_count_finds_nothing(store):
     assert await store.search("leave", [], 5) == ()
     assert await store.search("leave", ["handbook"], 0) == ()
 

@@ -55,7 +55,7 @@ async def test_stored_question_is_read_unchanged(queue: Queue) -> None:
     assert (row.owner, row.lease_until, row.handle) == ("", None, "secret")
 
 
-async def test_a_handle_is_in_no_text_of_a_row(queue: Queue) -> None:
+async def test_handle_is_not_in_the_repr(queue: Queue) -> None:
     row, _ = await queue.put(asked("a"))
 
     assert "secret" not in f"{row!r} {asked('a')!r}"
@@ -97,7 +97,7 @@ async def test_one_of_many_claims_succeeds(tmp_path: Path) -> None:
         assert sum(await asyncio.gather(*claims)) == 1
 
 
-async def test_lease_holds_while_renewed_and_lapses(queue: Queue) -> None:
+async def test_lease_lasts_while_renewed_then_expires(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     assert await queue.renew("one", NOON + 3 * MINUTE) == {ticket}
@@ -182,7 +182,7 @@ async def test_notes_change_only_named_fields(queue: Queue) -> None:
     assert await queue.get(999) is None
 
 
-async def test_a_question_that_is_done_is_asked_again_in_other_words(queue: Queue) -> None:
+async def test_done_question_is_asked_again_with_another_text(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     assert not await queue.reopen(ticket, "Too early?")
     await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
@@ -210,7 +210,7 @@ async def test_possibly_answered_questions_are_read_newest_first(queue: Queue, c
     assert len(await queue.standing("slack", since=NOON, limit=1)) == 1
 
 
-async def test_a_conversation_is_read_newest_last_and_page_by_page(queue: Queue) -> None:
+async def test_conversation_is_read_in_pages_newest_last(queue: Queue) -> None:
     tickets = await put(queue, *"abcde")
     await put(queue, "x", conversation="slack:T1/C1/2")
 
@@ -240,7 +240,7 @@ async def test_questions_are_counted_by_user_and_channel(queue: Queue, clock: Cl
     assert counts == [4, 3, 3, 2, 5]
 
 
-async def test_the_last_questions_of_a_channel_are_known(queue: Queue) -> None:
+async def test_last_questions_of_a_channel_are_listed(queue: Queue) -> None:
     await put(queue, "a", "b", user="slack:T1/U1")
     await put(queue, "c", user="slack:T1/U2")
     await put(queue, "d", channel="slack:T1/C2")
@@ -250,7 +250,7 @@ async def test_the_last_questions_of_a_channel_are_known(queue: Queue) -> None:
     assert await queue.recent("slack:T1/C3", limit=1) == ()
 
 
-async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(queue: Queue) -> None:
+async def test_question_is_found_by_its_message_and_each_answer(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, posted=("p1", "p2"))
     await queue.note(other, posted=("p3",))
@@ -279,7 +279,7 @@ async def test_message_that_is_an_answer_belongs_to_the_answered_question(queue:
     assert row.ticket == answered
 
 
-async def test_hundreds_of_open_questions_come_with_all_that_was_posted(queue: Queue) -> None:
+async def test_hundreds_of_open_questions_are_read_with_their_posts(queue: Queue) -> None:
     tickets = await put(queue, *(f"{number}" for number in range(600)))
     for ticket in tickets[::100]:
         await queue.note(ticket, posted=(f"p{ticket}", f"q{ticket}"))

@@ -76,7 +76,7 @@ def asked(key: str, place: str) -> NewQuestion:
 
 @settings(max_examples=sample(25))
 @given(st.lists(OPERATIONS, min_size=5, max_size=30))
-async def test_the_queue_does_what_the_model_does(operations: list[tuple[Any, ...]]) -> None:
+async def test_queue_behaves_like_the_model(operations: list[tuple[Any, ...]]) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as folder, open_empty_database(Path(folder)) as database:
         queue = Queue(database, clock=lambda: model.now)

@@ -55,7 +55,7 @@ async def test_run_of_a_dead_process_is_marked_lost_by_the_next_run(database):
     }
 
 
-async def test_the_newest_come_first_and_no_more_than_wanted(database):
+async def test_newest_runs_are_listed_first_up_to_the_limit(database):
     runs = RefreshLog(database)
     numbers = [await runs.begin(corpus, NOON, "o") for corpus in "cdcdc"]
 
@@ -63,7 +63,7 @@ async def test_the_newest_come_first_and_no_more_than_wanted(database):
     assert [run.id for run in await runs.recent(corpus="d")] == [numbers[3], numbers[1]]
 
 
-async def test_ended_runs_are_summed_up(database):
+async def test_ended_runs_are_summarised(database):
     runs = RefreshLog(database)
     for corpus, outcome in (("c", OUTCOME), ("c", OUTCOME), ("c", RunOutcome(RunState.FAILED)), ("d", None)):
         number = await runs.begin(corpus, NOON, "host:1")

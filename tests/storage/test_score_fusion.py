@@ -15,8 +15,8 @@ def test_standardised_scores_have_mean_zero_and_deviation_one():
     assert [round(value, 4) for value in result.values()] == [-1.2247, 0.0, 1.2247]
 
 
-def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
-    """Ranks alone would call this a tie; scores do not."""
+def test_large_lead_in_one_list_outweighs_a_small_one_in_the_other():
+    """Ranks alone would make this a tie; scores do not."""
     dense = {"far": 0.9, "near": 0.30, "other": 0.29}
     lexical = {"near": 5.0, "far": 4.9, "other": 0.1}
 
@@ -29,14 +29,14 @@ def test_embedder_without_a_signal_is_ignored():
     assert [key for key, _ in ranking] == ["b", "a"]
 
 
-def test_the_only_passage_that_shares_a_word_stays_ahead_of_those_that_share_none():
+def test_only_passage_sharing_a_word_ranks_before_the_others():
     dense = {"worded": 0.2, "near": 0.25, "other": 0.1}
 
     assert fuse_scores(dense, {"worded": 7.0}, asked=50)[0][0] == "worded"
 
 
 @given(scores, scores, st.integers(1, 10), st.floats(0, 1))
-def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, asked, weight):
+def test_every_candidate_is_ranked_once_in_a_fixed_order(dense, lexical, asked, weight):
     ranking = fuse_scores(dense, lexical, asked=asked, dense_weight=weight)
 
     assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
@@ -46,7 +46,7 @@ def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical,
     )
 
 
-def test_unembedded_candidates_are_left_out_or_average() -> None:
+def test_unembedded_candidates_are_omitted_or_score_average() -> None:
     lexical = {"a": 3.0, "b": 2.0, "c": 1.0}
 
     left_out = fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=3, left_out={"c"})

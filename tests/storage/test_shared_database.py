@@ -102,7 +102,7 @@ async def test_concurrent_changes_of_a_question_both_apply(two, meanwhile):
     assert set((await Queue(two[0]).get(ticket)).body) == {"text", "taken_back"}
 
 
-async def test_a_night_that_another_ends_is_not_begun_again(two, meanwhile):
+async def test_night_ended_by_another_server_is_not_restarted(two, meanwhile):
     await NightLog(two[0]).begin(NOON, NOON, "one")
     begun = await meanwhile(
         lambda it: _end_night(it, NOON, NOON, "done", "", "one"),
@@ -119,14 +119,14 @@ async def test_concurrent_admin_choices_are_both_recorded(two):
     assert (await ChannelOverrides(two[0]).of("c"))["system"] in range(10)
 
 
-async def test_an_answer_that_two_admins_approve_at_once_is_new_once(two):
+async def test_answer_approved_by_two_admins_is_new_only_once(two):
     entry, example = LogEntry("t", EntryKind.SETTING, {}), ApprovedExample("t", "u", {"a": 1}, NOON, pinned=False)
     added = await asyncio.gather(*(ApprovedExamples(database).add(example, entry) for database in two * 5))
 
     assert added.count(True) == 1
 
 
-async def test_a_corpus_that_two_describe_at_once_is_there_once(two, meanwhile):
+async def test_corpus_described_twice_at_once_exists_once(two, meanwhile):
     await meanwhile(
         lambda it: it.execute(insert(corpora), {"name": "a"}),
         lambda database: Manifest(database).describe("a", reference=True),
@@ -136,7 +136,7 @@ async def test_a_corpus_that_two_describe_at_once_is_there_once(two, meanwhile):
     assert rows == [("a", True)]
 
 
-async def test_a_transaction_that_reads_sees_one_state(two):
+async def test_read_transaction_sees_one_state(two):
     between, go_on = threading.Event(), threading.Event()
 
     def count_twice(connection: Connection) -> list[int]:
@@ -156,7 +156,7 @@ async def test_a_transaction_that_reads_sees_one_state(two):
     assert await reading == [0, 0]
 
 
-async def test_servers_that_start_at_once_make_the_tables_once(team_servers, tmp_path):
+async def test_servers_starting_at_once_create_the_tables_once(team_servers, tmp_path):
     team_servers.run_sql("CREATE DATABASE home_new")
 
     def start(_number: int) -> None:

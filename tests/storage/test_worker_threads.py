@@ -31,7 +31,7 @@ async def held(worker: PriorityWorker) -> tuple[Gate, asyncio.Task[None]]:
 
 
 @given(st.lists(st.sampled_from(WritePriority), max_size=20))
-async def test_the_most_urgent_is_done_first_and_equals_in_the_order_in_which_they_came(urgencies: list) -> None:
+async def test_most_urgent_call_runs_first_then_the_oldest(urgencies: list) -> None:
     done: list[tuple[WritePriority, int]] = []
     with PriorityWorker("test") as worker:
         gate, busy = await held(worker)

@@ -28,7 +28,7 @@ def documents(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentAp
     return replace(opened, system=request.param)
 
 
-async def test_question_about_a_fact(documents: DocumentApp) -> None:
+async def test_question_about_a_fact_is_answered(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "Who founded the company, and when?",
         reading(
@@ -70,14 +70,14 @@ async def test_follow_up_uses_the_earlier_turn(documents: DocumentApp) -> None:
     assert answered.entries[0].body["earlier"] == [turn.text for turn in before]
 
 
-async def test_a_greeting(documents: DocumentApp) -> None:
+async def test_greeting_gets_a_chat_reply(documents: DocumentApp) -> None:
     answered = await documents.ask("Hello there!", {})
 
     assert (answered.done.answer.status, answered.llm.calls, answered.steps("search")) == (Status.CHATTED, [], [])
     assert answered.done.text
 
 
-async def test_a_false_premise(documents: DocumentApp) -> None:
+async def test_false_premise_is_corrected(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "Why was the Bergen office opened in 1956?",
         reading(
@@ -111,7 +111,7 @@ async def test_inverted_sentence_is_withheld(documents: DocumentApp) -> None:
     assert any("24" in one["text"] for one in answered.closed["withheld"])
 
 
-async def test_a_question_about_a_year(documents: DocumentApp) -> None:
+async def test_question_about_a_year_is_answered(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "What was new in 2018?", reading("2018", query="new instruments and services", time="2018")
     )
@@ -121,7 +121,7 @@ async def test_a_question_about_a_year(documents: DocumentApp) -> None:
     assert 2018 in [step["time"] for step in answered.steps("search")]
 
 
-async def test_the_latest_over_pages_of_different_dates(documents: DocumentApp) -> None:
+async def test_question_for_the_latest_cites_the_newest_page(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "What is the latest meal allowance on business trips?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips", time="recent"),
@@ -133,7 +133,7 @@ async def test_the_latest_over_pages_of_different_dates(documents: DocumentApp) 
     assert "recent" in [step["time"] for step in answered.steps("search")]
 
 
-async def test_two_pages_that_disagree(documents: DocumentApp) -> None:
+async def test_disagreement_of_two_pages_is_shown(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "What is the meal allowance?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips"),
@@ -163,7 +163,7 @@ async def test_unknown_subject_shows_nearest_pages(documents: DocumentApp) -> No
     assert answered.closed["nearest"]
 
 
-async def test_a_question_in_german_over_a_german_page(documents: DocumentApp) -> None:
+async def test_german_question_is_answered_from_a_german_page(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "Wie viel Pfand zahle ich für den Haustürschlüssel in Hamburg?",
         reading("Pfand", query="Pfand für den Haustürschlüssel Hamburg"),
@@ -174,7 +174,7 @@ async def test_a_question_in_german_over_a_german_page(documents: DocumentApp) -
     assert "in German, the user's language" in turn_of(answered.llm.of("draft")[0])
 
 
-async def test_a_question_in_german_over_english_pages(documents: DocumentApp) -> None:
+async def test_german_question_is_answered_from_english_pages(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "Wann und von wem wurde die Firma eigentlich gegründet?",
         reading(
@@ -187,7 +187,7 @@ async def test_a_question_in_german_over_english_pages(documents: DocumentApp) -
     assert answered.done.answer.sentences[0].note == "A short history of the company, English"
 
 
-async def test_a_question_with_three_parts(documents: DocumentApp) -> None:
+async def test_question_with_three_parts_is_answered(documents: DocumentApp) -> None:
     def writes(notes: Notes) -> str:
         return (
             f"Ebbline costs 95 euros a month for each harbour [{number('95 euros', notes)}]. "
@@ -214,7 +214,7 @@ async def test_a_question_with_three_parts(documents: DocumentApp) -> None:
     ]
 
 
-async def test_a_draft_is_refined_and_adds_nothing(opened: DocumentApp) -> None:
+async def test_refined_draft_adds_no_claims(opened: DocumentApp) -> None:
     def refined(call: ModelCall) -> str:
         (mark,) = re.findall(r"Ebbline costs 95 euros[^.]*(\[\d+\])", turn_of(call))
         return f"Ebbline costs 95 euros a month for each harbour {mark}. Lifeboat stations pay 12 euros {mark}."
@@ -230,7 +230,7 @@ async def test_a_draft_is_refined_and_adds_nothing(opened: DocumentApp) -> None:
     assert [step["template"] for step in answered.steps("refine")] == ["feedback", "refine"]
 
 
-async def test_every_stage_shows_its_passages_between_fences(documents: DocumentApp) -> None:
+async def test_every_prompt_fences_its_passages(documents: DocumentApp) -> None:
     answered = await documents.ask("When may I bring my dog?", reading("[Dd]og", query="dogs in the office"))
 
     shown = answered.llm.of("summarise")
@@ -249,7 +249,7 @@ TALK = (
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-async def test_conversation_with_every_system(opened: DocumentApp, system: str) -> None:
+async def test_every_system_answers_a_conversation(opened: DocumentApp, system: str) -> None:
     documents, earlier = replace(opened, system=system), list[Turn]()
     for question, wanted, query, expected in TALK:
 

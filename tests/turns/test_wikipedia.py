@@ -38,7 +38,7 @@ def documents(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentAp
     return replace(opened, system=request.param)
 
 
-async def test_question_about_a_fact(documents: DocumentApp) -> None:
+async def test_question_about_a_fact_is_answered(documents: DocumentApp) -> None:
     searched: list[str] = []
     answered = await documents.ask(
         "Who wrote Animalia, and when was it published?",
@@ -81,7 +81,7 @@ async def test_follow_up_uses_the_earlier_turn(documents: DocumentApp) -> None:
     assert "Allan Dwan death" in [step["query"] for step in answered.steps("search")]
 
 
-async def test_a_question_in_german(documents: DocumentApp) -> None:
+async def test_german_question_is_answered_from_articles(documents: DocumentApp) -> None:
     answered = await documents.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(

@@ -36,7 +36,7 @@ def test_questions_without_limits_are_answered() -> None:
     assert decide(used) == BudgetDecision()
 
 
-def test_a_question_within_its_limits_is_answered() -> None:
+def test_question_within_its_limits_is_answered() -> None:
     limits = {"questions_per_user": 3, "questions_per_channel": 5, "tokens_per_day": 100, "cost_per_month": 2.0}
 
     assert decide(BudgetUse(3, 5, SpendingTotal(1, 99), SpendingTotal(1, 99, 1.99)), **limits) == BudgetDecision()
@@ -88,7 +88,7 @@ def test_spent_month_is_reported_before_spent_day() -> None:
         (datetime(2026, 7, 1, 12, tzinfo=UTC), "UTC", 24),
     ],
 )
-def test_a_day_lasts_from_midnight_to_midnight_when_clocks_change(now, zone, hours) -> None:
+def test_day_lasts_from_midnight_to_midnight_when_clocks_change(now, zone, hours) -> None:
     day = find_day(now, ZoneInfo(zone))
 
     assert day.until - day.since == timedelta(hours=hours)

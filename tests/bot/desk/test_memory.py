@@ -193,7 +193,7 @@ async def test_recorded_answer_is_not_fetched_from_the_platform(app):
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
-async def test_failing_platform_leaves_the_log_alone(app, fault, caplog):
+async def test_failing_platform_leaves_the_logged_turns(app, fault, caplog):
     conversation = RecordedConversation(app)
     await conversation.ask("Is the quayside open?")
 
@@ -204,7 +204,7 @@ async def test_failing_platform_leaves_the_log_alone(app, fault, caplog):
     assert "cannot fetch the conversation" in caplog.text
 
 
-async def test_hanging_platform_leaves_the_log_alone(app):
+async def test_hanging_platform_leaves_the_logged_turns(app):
     class Silent:
         async def heard(self, *_):
             await asyncio.Event().wait()

@@ -56,11 +56,11 @@ async def test_sentence_missing_from_the_page_does_not_hold(sentence: str) -> No
     assert await lost(sentence, DAYS) == [("", True)]
 
 
-async def test_pages_of_the_web_are_as_the_record_has_them() -> None:
+async def test_web_pages_are_not_rechecked() -> None:
     assert await lost(DAYS, DAYS, corpus="web:searxng") == []
 
 
-async def test_of_a_sentence_with_two_footnotes_each_passage_that_is_gone_is_replaced_by_one() -> None:
+async def test_each_deleted_passage_is_checked_against_its_own_replacement() -> None:
     both = "Employees of the yard get 20 days of paid vacation a year and 20 days of sick leave a year."
     answer = Answer(Status.ANSWERED, (AnsweredSentence(both, (1, 2)),), (cite(DAYS), cite(SICK, 2)))
 

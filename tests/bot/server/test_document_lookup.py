@@ -101,8 +101,8 @@ async def test_similarly_named_forgotten_document_is_reported(home: LocalService
     assert caught.value.hint.startswith(f"Similar: own: Old rules ({BASE}/rules.md), which was forgotten; ")
 
 
-async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: LocalService, tmp_path: Path) -> None:
-    """A dump reports for every name that it cannot read one document; that counts only if it is the only source."""
+async def test_dump_error_does_not_hide_that_no_source_has_the_name(home: LocalService, tmp_path: Path) -> None:
+    """A dump reports an error for every name that it cannot read; this counts only if it is the only source."""
     await _filled(home)
     dump = WikipediaSettings(type="wikipedia", dump=tmp_path / "dump.xml")
     (tmp_path / "dump.xml").write_text("<mediawiki></mediawiki>", encoding="utf-8")
@@ -139,7 +139,7 @@ async def test_only_the_named_document_is_ingested_in_its_current_state(home: Lo
     assert await _titles(home) == ["New words", "The gate"]
 
 
-async def test_a_name_that_several_have_is_read_in_for_each_corpus_and_forgotten_for_none(home: LocalService) -> None:
+async def test_ambiguous_name_is_ingested_in_each_corpus_and_forgotten_in_none(home: LocalService) -> None:
     await _filled(home)
     with pytest.raises(SeveralDocuments, match="names 2 documents") as caught:
         await home.forget("Old rules", "")
@@ -208,7 +208,7 @@ async def test_forgotten_document_returns_on_request(home: LocalService) -> None
     assert await _titles(home) == ["Old rules", "The quay"]
 
 
-async def test_removed_corpus_is_gone_entirely(home: LocalService) -> None:
+async def test_removed_corpus_leaves_nothing(home: LocalService) -> None:
     await _filled(home)
     await home.forget("rules.md", "own")
     report = await home.remove("own")
@@ -222,7 +222,7 @@ async def test_removed_corpus_is_gone_entirely(home: LocalService) -> None:
     assert (await home.refresh("own", home.app.settings.sources["own"], lambda _: None)).added == 2
 
 
-async def test_a_mistyped_path_leaves_no_corpus_behind(home: LocalService) -> None:
+async def test_mistyped_path_creates_no_corpus(home: LocalService) -> None:
     source = home.app.settings.sources["own"]
     for path in (home.app.settings.home / "nowhere", home.app.settings.home):
         mistyped = source.model_copy(update={"path": path, "include": ("*.nothing",)})

@@ -77,7 +77,7 @@ async def test_readiness_reasons_are_listed_without_secrets() -> None:
     assert reasons["database"].startswith("No space left on device: /home/footnote.db")
 
 
-async def test_many_probes_cost_one_look() -> None:
+async def test_simultaneous_probes_run_each_check_once() -> None:
     looks, now = 0, 0.0
 
     async def check() -> str:
@@ -94,7 +94,7 @@ async def test_many_probes_cost_one_look() -> None:
     assert looks == 2
 
 
-async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+async def test_request_bodies_of_platform_routes_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "bot.server.http_server")
 
     async def echo(request: Request) -> Response:
@@ -136,7 +136,7 @@ async def test_client_that_does_not_read_is_disconnected() -> None:
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /slack/events HT", b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"]
 )
-async def test_incomplete_requests_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_incomplete_requests_are_disconnected(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     begun, given_up = asyncio.Event(), asyncio.Event()
 
     async def echo(request: Request) -> Response:
@@ -177,7 +177,7 @@ async def test_idle_connections_do_not_block_others() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
-async def test_the_address_can_be_asked(host: str) -> None:
+async def test_server_answers_at_its_address(host: str) -> None:
     at = HttpSettings(host=host, port=0)
     async with serve_http(at, build_http_app({}, build_redactor([]))) as address, httpx.AsyncClient() as client:
         assert (await client.get(address + "/healthz")).status_code == 200

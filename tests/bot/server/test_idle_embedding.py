@@ -51,7 +51,7 @@ async def test_idle_embedding_waits_for_refreshes_and_questions(
     assert store.embedder.calls == []
 
 
-async def test_full_store_is_left_alone(store: PassageStore) -> None:
+async def test_full_store_is_not_filled_further(store: PassageStore) -> None:
     full = replace(store, kept=0)
     work = IdleEmbedding(full, busy=lambda: False, clock=lambda: full.activity.last + 60)
 

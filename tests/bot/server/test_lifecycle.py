@@ -285,7 +285,7 @@ async def test_refusal_after_the_start_ends_the_server_without_other_platforms(h
         await asyncio.wait_for(serving, 60)
 
 
-async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
+async def test_system_without_its_model_is_not_ready() -> None:
     channel = Channel(asks=0)
     reasons = dict[str, str]()
 
@@ -430,7 +430,7 @@ async def test_missing_or_unwritable_database_is_not_ready(tmp_path: Path) -> No
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
+async def test_unsearchable_index_is_not_ready() -> None:
     """A damaged index can still be opened and counted, so `/readyz` and the doctor search it."""
     home, rings = settings().home, "The bell of Skarholm rings at ten."
     for broken in (False, True):

@@ -199,7 +199,7 @@ async def test_lost_night_is_not_ended_by_its_former_owner(tmp_path: Path) -> No
         assert await history.leases.holder(NIGHT_LEASE, clock()) == "quick"
 
 
-async def test_stopped_server_gives_its_night_back(tmp_path: Path) -> None:
+async def test_stopped_server_releases_its_night(tmp_path: Path) -> None:
     clock, begun = Clock(NOW), asyncio.Event()
 
     async def endless() -> NightReport:

@@ -94,7 +94,7 @@ async def test_upkeep_is_done_by_one_process(database: Database, tmp_path: Path)
     assert (first.last, second.last) == (first.clock(), None)
 
 
-async def test_old_words_are_erased_daily_without_a_key(
+async def test_old_texts_are_erased_daily_without_a_key(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, log = Clock(NOON), AuditLog(database, Clock(NOON))
@@ -110,7 +110,7 @@ async def test_old_words_are_erased_daily_without_a_key(
 
 
 @pytest.mark.parametrize("status", [200, 500])
-async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path, status: int) -> None:
+async def test_checkpoint_is_posted_to_an_address(database: Database, tmp_path: Path, status: int) -> None:
     got: list[str] = []
 
     async def take(request: Request) -> Response:

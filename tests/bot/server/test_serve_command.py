@@ -45,7 +45,7 @@ def lines(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
     ]
 
 
-def test_a_server_that_is_stopped_exits_with_0() -> None:
+def test_stopped_server_exits_with_0() -> None:
     result = run(None)
     logged, messages = lines(result)
 
@@ -78,7 +78,7 @@ def test_bug_is_logged_with_its_traceback(options: list[str]) -> None:
     assert SECRET not in result.stderr
 
 
-def test_log_level_follows_changed_settings_but_for_debug() -> None:
+def test_log_level_follows_settings_except_with_debug() -> None:
     async def serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
         del read
         live.take(live.current.model_copy(update={"log": LogSettings(level="error")}))

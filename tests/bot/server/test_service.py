@@ -22,7 +22,7 @@ def written(home: Path, dense: DenseChoice) -> Settings:
     return Settings.model_validate({"home": home, "corpus": [{"name": "docs", "dense": dense, "source": source}]})
 
 
-async def test_how_much_is_embedded_follows_the_command_and_else_the_settings_in_force(tmp_path: Path) -> None:
+async def test_dense_mode_follows_the_command_then_the_current_settings(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "quay.md").write_text("# Quay\n\nThe quay opens at seven.\n")
     live = LiveSettings(written(tmp_path, "eager"))

@@ -21,7 +21,7 @@ def titles(source):
 
 
 @pytest.mark.parametrize("cirrus", [False, True])
-def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
+def test_wiki_dump_is_downloaded_into_the_home(tmp_path, cirrus):
     mirror = FakeMirror()
     mirror.publish(
         "simplewiki", "20261101", {"pages-articles-multistream.xml.bz2": bz2.compress(dump(page(1, "Ada", "Ada.")))}
@@ -45,7 +45,7 @@ def test_local_dump_is_read_in_place(tmp_path, cirrus):
     assert len(titles(open_source(wiki, SourceContext(tmp_path, {})))) == 1
 
 
-def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
+def test_site_is_read_by_its_rules_and_missing_token_is_reported(tmp_path):
     """Tokens are sent over https alone; an unset variable is reported."""
     site = FakeSite()
     site.page("/a", "A", "Page A.")
@@ -63,7 +63,7 @@ def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
     ("name", "size", "large"),
     [("small.xml.bz2", 1_000, False), ("large.xml.bz2", 100_000_000, True), ("short.xml", 100_000_000, False)],
 )
-def test_a_dump_whose_passages_would_take_hours_to_embed_is_large(tmp_path, name, size, large):
+def test_dump_size_decides_whether_it_is_large(tmp_path, name, size, large):
     with (tmp_path / name).open("wb") as file:
         file.truncate(size)
 

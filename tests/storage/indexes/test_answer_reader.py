@@ -29,7 +29,7 @@ def reader() -> AnswerReader:
 
 
 @pytest.mark.parametrize(("question", "place"), QUESTIONS.items())
-def test_the_sentence_that_answers_is_first(reader: AnswerReader, question: str, place: int) -> None:
+def test_answering_sentence_scores_highest(reader: AnswerReader, question: str, place: int) -> None:
     scores = reader.read(question, split(PUMP))
 
     assert max(range(len(scores)), key=scores.__getitem__) == place
@@ -37,7 +37,7 @@ def test_the_sentence_that_answers_is_first(reader: AnswerReader, question: str,
     assert scores == reader.read(question, split(PUMP))
 
 
-def test_scores_come_in_the_order_of_the_sentences_whatever_their_passages(reader: AnswerReader) -> None:
+def test_scores_are_in_the_order_of_the_sentences(reader: AnswerReader) -> None:
     other = split("The canteen opens at noon. Dogs stay outside.", "Canteen")
     mixed = [split(PUMP)[2], other[1], split(PUMP)[0], other[0]]
 
@@ -47,7 +47,7 @@ def test_scores_come_in_the_order_of_the_sentences_whatever_their_passages(reade
     assert len(scores) == len(mixed)
 
 
-def test_long_passages_are_read_to_their_end(reader: AnswerReader) -> None:
+def test_long_passages_are_read_completely(reader: AnswerReader) -> None:
     long = split("The gate was painted again. " * MOST_TOKENS + PUMP)
 
     assert reader.read("", []) == ()

@@ -15,19 +15,19 @@ def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
 
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
-def test_a_batch_keeps_to_its_tokens(lengths: list[int], tokens: int) -> None:
+def test_batches_stay_within_the_token_limit(lengths: list[int], tokens: int) -> None:
     for batch in batch_by_length(lengths, tokens):
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= tokens
 
 
-def test_the_longest_come_first_and_like_lengths_together() -> None:
-    """Two batches of like lengths instead of two that are mostly padding."""
+def test_similar_lengths_share_a_batch_longest_first() -> None:
+    """This gives two batches of similar lengths instead of two that are mostly padding."""
     batches = [batch.tolist() for batch in batch_by_length([10, 100, 12, 90], 200)]
 
     assert batches == [[1, 3], [2, 0]]
 
 
-def test_short_rows_are_filled_with_zeros() -> None:
+def test_short_rows_are_padded_with_zeros() -> None:
     ids, lengths = pad_rows([[5, 6, 7], [8]])
 
     assert ids.tolist() == [[5, 6, 7], [8, 0, 0]]

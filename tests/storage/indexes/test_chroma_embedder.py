@@ -66,7 +66,7 @@ def lengths(vectors: Sequence[Any]) -> Any:
     return np.linalg.norm(np.array(vectors), axis=1)
 
 
-def test_its_vectors_are_of_length_one() -> None:
+def test_vectors_have_length_one() -> None:
     embedder = open_chroma_embedder("letters", {}, known=KNOWN)
 
     vectors = embedder.embed(["abc", "aaa"])
@@ -87,7 +87,7 @@ def test_blank_texts_are_not_sent() -> None:
     np.testing.assert_allclose(lengths(vectors), [0, 1, 0], atol=1e-6)
 
 
-def test_many_texts_go_in_several_calls_and_long_ones_are_cut() -> None:
+def test_many_texts_are_sent_in_batches_and_long_ones_cut() -> None:
     made = Letters()
     embedder = open_chroma_embedder("letters", {}, known={"letters": lambda: made})
 
@@ -102,7 +102,7 @@ def test_no_texts_give_no_vectors() -> None:
     assert open_chroma_embedder("letters", {}, known=KNOWN).embed([]).shape == (0, 3)
 
 
-def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
+def test_embedder_name_depends_on_options_but_not_on_secrets() -> None:
     first = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-one-1"}, known=KNOWN).name
     same = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-two-2"}, known=KNOWN).name
     other = open_chroma_embedder("letters", {"model_name": "b", "api_key": "key-one-1"}, known=KNOWN).name
@@ -112,7 +112,7 @@ def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
     assert first.startswith("letters/")
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+def test_unknown_function_is_reported_with_similar_names() -> None:
     with pytest.raises(EmbeddingUnavailable, match='no embedding function "leters"') as caught:
         open_chroma_embedder("leters", {}, known=KNOWN)
 
@@ -133,7 +133,7 @@ def test_failing_service_is_reported_in_one_line_without_its_key() -> None:
 
 
 @pytest.mark.parametrize(("function", "cause"), [("short", r"shape \(1, 3\) for 2 texts"), ("broken", "not finite")])
-def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
+def test_invalid_vectors_are_refused(function: str, cause: str) -> None:
     with pytest.raises(EmbeddingUnavailable, match=cause):
         open_chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
 
@@ -157,5 +157,5 @@ def test_chromas_own_functions_are_known() -> None:
     assert "openai" in caught.value.hint
 
 
-def test_it_claims_to_know_every_script() -> None:
+def test_every_script_counts_as_known() -> None:
     assert open_chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1

@@ -81,12 +81,12 @@ def test_unsuitable_server_is_reported(reply: Reply, token: str, said: str) -> N
 @pytest.mark.parametrize(
     ("scheme", "sent"), [("x-chroma-token", {"x-chroma-token": "t"}), ("bearer", {"Authorization": "Bearer t"})]
 )
-def test_a_token_is_sent_as_the_server_wants_it(scheme, sent):
+def test_token_is_sent_in_the_header_of_its_scheme(scheme, sent):
     assert ChromaServer("http://x", token="t", scheme=scheme).headers == sent
     assert ChromaServer("http://x", scheme=scheme).headers == {}
 
 
-def test_absent_or_silent_server_is_given_up():
+def test_absent_or_silent_server_is_reported():
     go_on = threading.Event()
     with serving(lambda *_: (go_on.wait(60), (200, "1"))[1]) as url:
         with pytest.raises(StorageError, match="does not answer"):
@@ -152,7 +152,7 @@ def cloud(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChromaServ
         yield ChromaServer(url, token="ck-1", ca_file=certificate)
 
 
-def test_cloud_is_used_whole(cloud: ChromaServer) -> None:
+def test_cloud_quotas_are_respected(cloud: ChromaServer) -> None:
     probe_chroma(cloud)
     ids = [f"{number:04}" for number in range(MOST * 2 + 1)]
     passages = [Passage(id_, "c", "d", "", id_, 0, id_) for id_ in ids]

@@ -113,7 +113,7 @@ def opened(request, tmp_path):
         indexes.pop().close()
 
 
-def test_the_passage_that_shares_most_words_is_found_first(opened):
+def test_passage_with_most_shared_words_is_first(opened):
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave."), row("lunch", "Lunch is served at noon.")])
 
@@ -141,7 +141,7 @@ def test_deleted_passages_are_not_found(opened):
     assert index.count() == 1
 
 
-def test_only_the_corpora_asked_for_are_searched(opened):
+def test_search_is_limited_to_the_given_corpora(opened):
     index = opened()
     index.write([row("ours", "The vault opens at nine."), row("theirs", "The vault opens at ten.", corpus="secret")])
 
@@ -211,7 +211,7 @@ def test_lexical_index_detects_damaged_files(tmp_path):
     assert unharmed == []
 
 
-def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
+def test_word_is_searched_in_its_form_in_every_indexed_language(tmp_path):
     index = Lexical(tmp_path)
     index.write([row("urlaub", "Die Versicherungen zahlen jedes Jahr.", language="de")])
 
@@ -282,7 +282,7 @@ def test_damaged_dense_index_is_reported_and_rebuilt_in_the_same_process(tmp_pat
         assert not index.corpora()
 
 
-def test_a_write_that_was_cut_short_is_done_again_without_a_trace(tmp_path):
+def test_interrupted_write_can_be_repeated(tmp_path):
     versions = [index_version(StoredVersion(n, *_only(row(f"{n}", f"The bell {n} rings.")))) for n in (1, 2, 3)]
     with closing(LexicalIndex(tmp_path)) as index:
         index.follow(versions, [], 3)

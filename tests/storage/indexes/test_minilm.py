@@ -100,8 +100,8 @@ def test_eight_bits_give_nearly_the_same_vectors(minilm: MiniLM, rounded: MiniLM
     np.testing.assert_array_equal(vectors, [rounded.embed([text], polite=True)[0] for text in TEXTS])
 
 
-def test_processors_without_products_of_bytes_have_a_bit_less(minilm: MiniLM) -> None:
-    """Whose sums would overflow."""
+def test_seven_bit_weights_give_nearly_the_same_vectors(minilm: MiniLM) -> None:
+    """Processors without byte products use 7 bits, as their sums would overflow with 8."""
     folder = find_model_folder()
     session = open_session(build_vector_graph(folder / WEIGHTS, LARGEST_WITHOUT_VNNI), folder)
     vectors = MiniLM(session, open_tokenizer(folder / TOKENIZER), 8).embed(TEXTS)
@@ -115,23 +115,23 @@ def test_no_texts_give_no_vectors(minilm: MiniLM) -> None:
 
 @given(texts=st.lists(st.text(max_size=80), min_size=1, max_size=8), polite=st.booleans())
 @settings(max_examples=sample(30), deadline=None)
-def test_company_does_not_change_a_vector(minilm: MiniLM, texts: list[str], *, polite: bool) -> None:
+def test_vector_does_not_depend_on_other_texts(minilm: MiniLM, texts: list[str], *, polite: bool) -> None:
     alone = np.array([minilm.embed([text])[0] for text in texts])
 
     assert (minilm.embed(texts, polite=polite) * alone).sum(axis=1).min() > 0.99999
 
 
 @pytest.mark.parametrize("text", ["holiday " * 20_000, "x" * 100_000, "\N{GRINNING FACE}" * 100_000, "長" * 100_000])
-def test_a_huge_text_is_read_as_far_as_the_model_reads(minilm: MiniLM, text: str) -> None:
-    """100,000 characters and more give the vector of their beginning."""
+def test_huge_text_is_truncated(minilm: MiniLM, text: str) -> None:
+    """A text of 100,000 characters or more has the vector of its beginning."""
     np.testing.assert_allclose(minilm.embed([text]), minilm.embed([text[:50_000]]), atol=1e-6)
 
 
-def test_half_a_character_is_embedded(minilm: MiniLM) -> None:
+def test_lone_surrogate_is_embedded(minilm: MiniLM) -> None:
     assert np.isfinite(minilm.embed(["\ud83d and more"])).all()
 
 
-def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
+def test_concurrent_embedding_gives_the_same_vectors(minilm: MiniLM) -> None:
     expected = minilm.embed(TEXTS)
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: minilm.embed(TEXTS), range(8)))
@@ -139,7 +139,7 @@ def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
     np.testing.assert_allclose(results, [expected] * 8, atol=1e-5)
 
 
-def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:
+def test_similar_meanings_have_similar_vectors(minilm: MiniLM) -> None:
     question, answer, other = minilm.embed(
         ["How much holiday do I get?", "Everyone has 28 days of paid leave.", "The printer is on the second floor."]
     )
@@ -147,12 +147,12 @@ def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:
     assert question @ answer > question @ other + 0.2
 
 
-def test_it_knows_latin_script(minilm: MiniLM) -> None:
+def test_only_latin_script_is_known(minilm: MiniLM) -> None:
     assert minilm.knows("How much?") == 1
     assert minilm.knows("Сколько?") == 0
 
 
-def test_its_name_says_which_weights(minilm: MiniLM, rounded: MiniLM) -> None:
+def test_model_name_states_weights_and_bits(minilm: MiniLM, rounded: MiniLM) -> None:
     assert minilm.name == "all-MiniLM-L6-v2/53aa51172d14"
     assert rounded.name == "all-MiniLM-L6-v2-int8/53aa51172d14"
     assert are_comparable(rounded.name, minilm.name)

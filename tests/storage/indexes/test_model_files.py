@@ -18,7 +18,7 @@ def linked_model(folder: Path) -> Path:
     return folder
 
 
-def test_the_packaged_files_are_the_published_ones() -> None:
+def test_packaged_model_has_the_published_hashes() -> None:
     check_model(find_model_folder())
 
 
@@ -30,7 +30,7 @@ def test_missing_package_is_named_with_a_hint() -> None:
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])
-def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_damaged_model_file_is_refused(tmp_path: Path, name: str) -> None:
     folder = linked_model(tmp_path)
     (folder / name).unlink()
     (folder / name).write_bytes(b"{}")
@@ -39,12 +39,12 @@ def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
         open_minilm(folder)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_model_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailable, match=f"{WEIGHTS}: No such file or directory"):
         open_minilm(tmp_path)
 
 
-def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+def test_unreadable_model_file_is_named(tmp_path: Path) -> None:
     folder = linked_model(tmp_path)
     (folder / TOKENIZER).unlink()
     (folder / TOKENIZER).mkdir()
@@ -54,7 +54,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 
 def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
-    """It would store an id of the machine and pending reports in the user's folder."""
+    """Telemetry would store an id of the machine and pending reports in the user's folder."""
     command = [sys.executable, "-c", "import storage.indexes.minilm"]
     subprocess.run(command, check=True, env={"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
 

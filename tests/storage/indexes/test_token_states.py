@@ -20,7 +20,7 @@ def reader() -> TokenStateReader:
     return open_token_states()
 
 
-def test_each_token_has_a_state_at_each_height(reader: TokenStateReader) -> None:
+def test_every_token_has_a_state_per_layer(reader: TokenStateReader) -> None:
     """Longer texts are truncated; rows have length 1."""
     for found in reader.read(SENTENCES):
         tokens = len(found.ids)
@@ -29,14 +29,14 @@ def test_each_token_has_a_state_at_each_height(reader: TokenStateReader) -> None
         assert np.allclose(np.linalg.norm(found.layers[-1], axis=1), 1, atol=1e-5)
 
 
-def test_they_are_near_what_the_model_says_in_full(reader: TokenStateReader) -> None:
+def test_token_states_are_close_to_32_bit_vectors(reader: TokenStateReader) -> None:
     exact = open_minilm().embed(SENTENCES[:2])
     means = [found.mean for found in reader.read(SENTENCES[:2])]
 
     assert all(float(one @ other) > 0.98 for one, other in zip(exact, means, strict=True))
 
 
-def test_texts_that_are_read_together_do_not_see_each_other(reader: TokenStateReader) -> None:
+def test_states_do_not_depend_on_other_texts(reader: TokenStateReader) -> None:
     (alone,) = reader.read(["The gate is closed."])
     together = reader.read(["The harbour master went home early.", "The gate is closed.", "Ein Hund bellte."])[1]
 

@@ -51,25 +51,25 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("language", "question"), QUESTIONS)
-def test_short_questions(language: str, question: str) -> None:
+def test_language_of_short_questions_is_detected(language: str, question: str) -> None:
     assert detect_language(question) == language
 
 
 @pytest.mark.parametrize("text", ["", "   ", "12345", "😀👍", "Michael Jackson", "La La Land", "PostgreSQL", "?!"])
-def test_unsure(text: str) -> None:
+def test_language_of_ambiguous_text_is_unknown(text: str) -> None:
     assert detect_language(text) == ""
 
 
 @given(st.text())
-def test_any_text_has_a_code_or_none(text: str) -> None:
+def test_detected_language_is_a_two_letter_code_or_empty(text: str) -> None:
     code = detect_language(text)
 
     assert code == "" or (len(code) == 2 and code.isalpha() and code.islower())
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "zh", "ar"])
-def test_real_questions(language: str) -> None:
-    """At least 98 of 100 real questions are recognised."""
+def test_languages_of_real_questions_are_detected(language: str) -> None:
+    """At least 98 of 100 are detected."""
     path = DATA / "retrieval_qa" / "xquad" / f"xquad.{language}.json"
     if not path.exists():
         pytest.skip(f"{path.name} is not here: set FOOTNOTE_DATA to the folder of data sets")

@@ -152,12 +152,12 @@ STARTERS = st.sampled_from(["The", "He", "They", "In", "Der", "Sie", "Elle", "Da
 
 @example(["Gen", "Al"], ["Weber"])  # "al" begins sentences, too, but not with a period
 @given(st.lists(listed("open", "title", "bound"), min_size=1, max_size=3), st.lists(NAMES, min_size=1, max_size=3))
-def test_a_title_belongs_to_the_name_after_it(titles: list[str], names: list[str]) -> None:
+def test_title_belongs_to_the_name_after_it(titles: list[str], names: list[str]) -> None:
     check(f"In that year {' '.join(f'{title}.' for title in titles)} {' '.join(names)} went home.‖ Nobody else did.")
 
 
 @given(listed("open", "title"), STARTERS)
-def test_a_title_ends_a_sentence_before_a_word_that_begins_one(title: str, starter: str) -> None:
+def test_title_ends_a_sentence_before_a_typical_first_word(title: str, starter: str) -> None:
     check(f"Later they made her a {title}.‖ {starter} 1990 was the year.")
 
 
@@ -200,7 +200,7 @@ def test_paragraphs_are_cut_apart(text: str) -> None:
     "unit",
     [".", "(", '"', "“", "a. ", "e.g. ", "\n", " ", "- ", "|", ". . ", "[", "!", "「", "\ta", "Dr. J. ", "1. ", "»"],
 )
-def test_no_text_is_slow(unit: str) -> None:
+def test_repeated_marks_are_split_quickly(unit: str) -> None:
     began = time.process_time()
     sentence_spans(unit * 25_000 + "x")
 

@@ -75,7 +75,7 @@ DIFFERENT = [("C", "C++", ""), ("C#", "C++", ""), ("3.5", "35", ""), ("1.5", "15
 
 
 @pytest.mark.parametrize(("text", "expected"), WORDS)
-def test_words(text: str, expected: list[str]) -> None:
+def test_text_is_split_into_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
@@ -91,11 +91,11 @@ def test_forms_of_one_word_share_a_term(one: str, other: str, language: str) -> 
 
 
 @pytest.mark.parametrize(("one", "other", "language"), DIFFERENT)
-def test_different_words_do_not(one: str, other: str, language: str) -> None:
+def test_different_words_have_different_terms(one: str, other: str, language: str) -> None:
     assert terms(one, language) != terms(other, language)
 
 
-def test_a_run_without_spaces_makes_pairs_and_characters() -> None:
+def test_unspaced_run_becomes_pairs_and_characters() -> None:
     assert terms("北京大", "zh") == ["北京", "京大", "北", "京", "大"]
     assert terms("猫", "zh") == ["猫"]
 
@@ -131,7 +131,7 @@ def test_content_terms_leave_out_particles() -> None:
 @pytest.mark.parametrize(
     "language", ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "ar", "zh", "ja", "sv", "pl", "tr"]
 )
-def test_stop_words_are_plain(language: str) -> None:
+def test_stop_words_are_folded(language: str) -> None:
     listed = stop_words(language)
 
     assert len(listed) > 40
@@ -179,7 +179,7 @@ def test_content_terms_are_terms(text: str, language: str) -> None:
 
 
 @given(TEXTS)
-def test_plain_is_plain_already(text: str) -> None:
+def test_folding_is_idempotent(text: str) -> None:
     assert fold_spelling(fold_spelling(text)) == fold_spelling(text)
 
 

@@ -45,18 +45,18 @@ async def test_entries_come_back_in_order_with_a_number_and_a_time(log: AuditLog
     assert sorted(numbers) == list(numbers)
 
 
-async def test_an_entry_keeps_the_time_that_it_brings(log: AuditLog) -> None:
+async def test_given_time_of_an_entry_is_kept(log: AuditLog) -> None:
     await log.append(LogEntry("a", EntryKind.STEP, {}, at=datetime(2026, 3, 1, 17, tzinfo=EAST)))
 
     assert [entry.at for entry in await log.turn("a")] == [NOON]
 
 
-async def test_a_turn_that_is_not_there_is_empty(log: AuditLog) -> None:
+async def test_unknown_turn_has_no_entries(log: AuditLog) -> None:
     assert await log.turn("nobody") == ()
 
 
-async def test_entries_given_together_are_all_added_or_none(log: AuditLog) -> None:
-    """Half a turn would look like a whole one."""
+async def test_entries_are_appended_all_or_none(log: AuditLog) -> None:
+    """Half a turn would look complete."""
     with pytest.raises(TypeError):
         await log.append(opened("a"), opened("a", what=object()))
 
@@ -72,7 +72,7 @@ async def test_turns_are_found_by_the_beginning_of_their_id(log: AuditLog) -> No
     assert await log.find("%") == await log.find("a_1") == ()
 
 
-async def test_turns_are_listed_newest_first_and_page_by_page(log: AuditLog) -> None:
+async def test_turns_are_listed_newest_first_in_pages(log: AuditLog) -> None:
     await log.append(*(entry for turn in "abc" for entry in (opened(turn), closed(turn, of=turn))), opened("d"))
 
     first = await log.turns(2)
@@ -92,7 +92,7 @@ async def test_turns_are_listed_newest_first_and_page_by_page(log: AuditLog) -> 
         "REPLACE INTO entries SELECT * FROM entries",
     ],
 )
-async def test_the_database_itself_refuses_to_change_or_remove_an_entry(tmp_path: Path, statement: str) -> None:
+async def test_database_refuses_to_change_or_remove_an_entry(tmp_path: Path, statement: str) -> None:
     with open_database("", home=tmp_path) as database:
         await AuditLog(database).append(opened("a", question="Why?"))
     with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
@@ -142,7 +142,7 @@ async def test_any_text_a_person_can_type_is_recorded(log: AuditLog, text: str) 
     assert [entry.body for entry in await log.turn("a")] == [{"question": text}]
 
 
-def test_our_values_become_plain_ones() -> None:
+def test_own_types_are_stored_as_json_values() -> None:
     checked = CheckedClaim(Claim("It is.", "model"), Verdict.REFUTES, ("p1",), "No.")
     step = Step("search", {"at": NOON, "day": date(2026, 3, 1), "claims": (checked,)}, 1.5)
 

@@ -138,7 +138,7 @@ def bytes_of(home: Path) -> bytes:
     return b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file()).lower()
 
 
-async def test_erased_person_leaves_no_words_and_the_record_verifies(database: Database, tmp_path: Path) -> None:
+async def test_erased_person_leaves_no_texts_and_the_record_verifies(database: Database, tmp_path: Path) -> None:
     (tmp_path / "footnote.db.before-0006").write_text(SECRET)
     ben = await fill(database)
     checkpoint = await Checkpoints(database).make(KEY)
@@ -192,9 +192,7 @@ class DyingDatabase:
 
 
 @pytest.mark.parametrize("writes", range(4))
-async def test_messages_to_remove_are_known_wherever_the_process_dies(
-    database: Database, tmp_path: Path, writes: int
-) -> None:
+async def test_messages_to_remove_survive_a_crash(database: Database, tmp_path: Path, writes: int) -> None:
     log, queue = AuditLog(database), Queue(database)
     body = {"text": f"Why {SECRET}?", "asker": {"user": "UANN"}}
     row, _ = await queue.put(NewQuestion("k", "slack:T1/C1", "slack:T1/C1/1", ANN, "m", body, "handle"))
@@ -215,7 +213,7 @@ async def test_messages_to_remove_are_known_wherever_the_process_dies(
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
 
 
-async def test_conversation_is_erased_whole_and_an_answer_alone(database: Database) -> None:
+async def test_conversation_is_erased_completely_and_an_answer_alone(database: Database) -> None:
     await fill(database)
     await AuditLog(database, clock=lambda: NOON).append(*turn("c", BEN, "Elsewhere?"))
     erasure = RecordErasure(database)
@@ -228,7 +226,7 @@ async def test_conversation_is_erased_whole_and_an_answer_alone(database: Databa
     assert (queued.turns, len(queued.tickets)) == (("a",), 1)
 
 
-async def test_old_words_are_erased_and_newer_ones_remain(database: Database, tmp_path: Path) -> None:
+async def test_old_texts_are_erased_and_newer_ones_remain(database: Database, tmp_path: Path) -> None:
     await fill(database)
     await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
     target = ErasureTarget(before=NOON + timedelta(days=1))
@@ -256,7 +254,7 @@ async def test_held_entries_are_not_erased(database: Database, held: str) -> Non
     assert (free.turns, free.held) == (("a",), 0)
 
 
-async def test_a_turn_that_is_still_answered_waits_for_the_next_time(tmp_path: Path) -> None:
+async def test_running_turn_is_not_erased(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as database:
         await AuditLog(database).append(*turn("a", ANN, f"Why {SECRET}?")[:2])
         assert (await RecordErasure(database).plan(PERSON)).turns == ()

@@ -98,7 +98,7 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
+async def test_turns_are_found_by_each_filter(search: RecordSearch) -> None:
     for criteria, expected in FILTERS:
         summaries = await search.find(RecordFilter(**criteria))
 
@@ -139,7 +139,7 @@ async def test_words_of_unspaced_scripts_are_found_once_their_turn_is_closed(
     assert [turn.turn_id for turn in await search.find(RecordFilter(words='"休暇"'))] == ["open"]
 
 
-async def test_documents_know_the_answers_that_cite_them(search: RecordSearch) -> None:
+async def test_cited_documents_list_their_answers(search: RecordSearch) -> None:
     (cited,) = await search.cited_documents()
 
     assert (cited.corpus, cited.document, cited.title, cited.answers) == ("handbook", "leave.md", "Leave", 2)
@@ -232,7 +232,7 @@ ASKED = [
 ]
 
 
-async def test_questions_that_found_nothing_are_grouped_by_likeness(database: Database) -> None:
+async def test_unanswered_questions_are_grouped_by_similarity(database: Database) -> None:
     log = AuditLog(database)
     for number, question in enumerate(ASKED):
         await log.append(opened(f"t{number}", question), closed(f"t{number}", "abstained"))

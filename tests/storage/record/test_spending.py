@@ -35,7 +35,7 @@ def closed(turn: str, at: datetime | None = None, **usage: Any) -> LogEntry:
     return LogEntry(turn, EntryKind.TURN_CLOSED, {"status": "answered", "usage": USAGE | usage}, at=at)
 
 
-async def test_a_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending) -> None:
+async def test_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending) -> None:
     await log.append(opened("a"))
     assert await spending.total(since=NOON) == SpendingTotal()
 
@@ -78,7 +78,7 @@ async def test_rejected_entries_cost_nothing(log: AuditLog, spending: Spending) 
     assert await spending.total(since=NOON) == SpendingTotal()
 
 
-async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: AuditLog, spending: Spending) -> None:
+async def test_turn_closed_twice_is_counted_twice(log: AuditLog, spending: Spending) -> None:
     await log.append(opened("a"), closed("a"))
     await log.append(closed("a"))
 
@@ -102,7 +102,7 @@ def test_any_usage_can_be_counted(usage: dict[str, Any]) -> None:
         ({}, "", ""),
     ],
 )
-async def test_places_and_people_are_named_as_the_queue_names_them(
+async def test_spending_uses_the_names_of_the_queue(
     database: Database, log: AuditLog, asker: dict[str, str], channel: str, user: str
 ) -> None:
     await log.append(LogEntry("a", EntryKind.TURN_OPENED, {"asker": asker}), closed("a"))

@@ -30,12 +30,12 @@ for other in SOURCE_ENTRIES.keys() - {"folder"}:
     st.register_type_strategy(SOURCE_ENTRIES[other].settings, st.sampled_from([examples()[other]]))
 
 
-def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
+def test_every_kind_of_source_has_an_example() -> None:
     assert WRITTEN.keys() == SOURCE_ENTRIES.keys()
 
 
 @pytest.mark.parametrize("kind", control_protocol.TYPES.values(), ids=control_protocol.TYPES)
-def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
+def test_every_message_is_decoded_unchanged(kind: type) -> None:
     @settings(max_examples=sample(25))
     @given(st.from_type(kind))
     def holds(value: Any) -> None:
@@ -49,12 +49,12 @@ def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
     holds()
 
 
-def test_a_search_that_found_nothing_is_no_search_that_began() -> None:
+def test_empty_search_result_is_not_decoded_as_a_search_start() -> None:
     for event in (SearchStarted("quay"), PassagesFound("quay")):
         assert control_protocol.decode_message(control_protocol.encode_message(event)) == event
 
 
-def test_whole_answers_arrive() -> None:
+def test_complete_answers_are_decoded_unchanged() -> None:
     for value in (answered(), abstained(), control_protocol.HitList((hit(),))):
         assert control_protocol.decode_message(control_protocol.encode_message(value)) == value
 
@@ -81,7 +81,7 @@ def test_foreign_value_is_refused(line: bytes) -> None:
 
 
 @given(st.binary())
-def test_no_bytes_raise_anything_else(line: bytes) -> None:
+def test_arbitrary_bytes_raise_only_malformed_message(line: bytes) -> None:
     try:
         control_protocol.decode_message(line)
     except control_protocol.MalformedMessage:

@@ -31,7 +31,7 @@ def long_home(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_only_this_user_can_reach_it(tmp_path: Path, *, long: bool) -> None:
+def test_control_socket_is_accessible_only_to_its_user(tmp_path: Path, *, long: bool) -> None:
     home = long_home(tmp_path) if long else tmp_path
     home.chmod(0o755)
     with open_socket(home) as bound:
@@ -70,7 +70,7 @@ def test_leftovers_of_a_killed_server_are_replaced(tmp_path: Path, *, long: bool
     assert not left.exists()
 
 
-def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
+def test_socket_in_a_folder_open_to_others_is_not_trusted(tmp_path: Path) -> None:
     with open_socket(tmp_path) as bound:
         bound.listen()
         (tmp_path / "control").chmod(0o755)
@@ -78,7 +78,7 @@ def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
         assert find_socket(tmp_path) is None
 
 
-def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
+def test_foreign_folder_named_in_the_home_is_not_removed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir(mode=0o700)
     (tmp_path / "control").mkdir(mode=0o700)
@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
     assert precious.exists()
 
 
-def test_without_a_server_there_is_no_socket(tmp_path: Path) -> None:
+def test_no_socket_is_found_without_a_server(tmp_path: Path) -> None:
     assert find_socket(tmp_path) is None
     (tmp_path / "control").mkdir(mode=0o700)
     (tmp_path / "control" / "socket").touch()

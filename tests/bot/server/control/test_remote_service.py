@@ -78,7 +78,7 @@ async def test_question_and_answer_are_transferred_whole() -> None:
     assert events == [SearchStarted(ASKED.text)] * 2
 
 
-async def test_searching_listing_and_refreshing_cross_too() -> None:
+async def test_search_listing_and_refresh_are_transferred() -> None:
     services, steps = FakeServices(hits=(hit(1), hit(2))), list[RefreshProgress]()
     source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
     async with remote(FakeHome(services), Path.cwd()) as home:
@@ -161,7 +161,7 @@ async def test_reportable_error_is_logged_by_the_server_too(caplog: pytest.LogCa
     ]
 
 
-async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
+async def test_sentences_arrive_before_the_answer_is_complete() -> None:
     slow, events = Slow(FakeServices()), asyncio.Queue[Event]()
     async with remote(slow, Path.cwd()) as home:
         asking = asyncio.create_task(home.answer(ASKED, events.put_nowait))
@@ -190,7 +190,7 @@ async def test_stopped_server_ends_its_turns_before_closing(caplog: pytest.LogCa
     assert caught.value.hint
 
 
-async def test_many_ask_at_once() -> None:
+async def test_simultaneous_questions_get_their_own_answers() -> None:
     class Echo(FakeHome):
         async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
             await asyncio.sleep(0)
@@ -269,7 +269,7 @@ async def test_malformed_request_is_refused_harmlessly() -> None:
             assert await home.answer(ASKED, lambda _: None) == answered()
 
 
-async def test_a_home_with_a_long_path_is_reached(tmp_path: Path) -> None:
+async def test_home_with_a_long_path_is_reachable(tmp_path: Path) -> None:
     folder = tmp_path / ("h" * 200)
     folder.mkdir()
     async with remote(FakeHome(FakeServices()), folder) as home:

@@ -87,7 +87,7 @@ async def test_home_is_open_during_calls() -> None:
     assert events in (["opened", "closed"], ["opened", "closed"] * 2)
 
 
-async def test_a_home_that_cannot_be_opened_is_tried_again() -> None:
+async def test_failed_opening_of_the_home_is_retried_by_the_next_call() -> None:
     tries = 0
 
     @asynccontextmanager

@@ -108,7 +108,7 @@ async def test_access_needs_a_token_and_the_right_host() -> None:
         assert (await client.post(address, content=b" " * (MAX_BODY_BYTES + 1), headers=known)).status_code == 413
 
 
-async def test_a_session_is_of_the_token_that_opened_it() -> None:
+async def test_session_is_refused_for_another_token() -> None:
     async with served(quick()) as address, httpx.AsyncClient(headers=ACCEPT) as client:
         opened = await client.post(address, json=OPENING, headers={"Authorization": f"Bearer {ANNA}"})
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
@@ -117,7 +117,7 @@ async def test_a_session_is_of_the_token_that_opened_it() -> None:
     assert (opened.status_code, stolen.status_code) == (200, 404)
 
 
-async def test_a_call_that_is_cancelled_is_stopped(era: str) -> None:
+async def test_cancelled_call_is_stopped(era: str) -> None:
     library = Library()
     async with served(library) as address, connected(address, ANNA, era) as client:
         asking = asyncio.create_task(client.call_tool("ask", {"question": "When?"}))
@@ -127,7 +127,7 @@ async def test_a_call_that_is_cancelled_is_stopped(era: str) -> None:
         assert (await client.list_tools()).tools
 
 
-async def test_a_broken_connection_stops_the_call(era: str) -> None:
+async def test_broken_connection_stops_its_call(era: str) -> None:
     library = Library()
     about: dict[str, Any] = {"name": "ask", "arguments": {"question": "When?"}}
     async with served(library) as address:
@@ -147,7 +147,7 @@ async def test_a_broken_connection_stops_the_call(era: str) -> None:
         await asyncio.wait_for(library.stopped.wait(), 30)
 
 
-async def test_a_server_that_stops_stops_its_calls() -> None:
+async def test_stopping_server_stops_its_calls() -> None:
     library, hurried = Library(), asyncio.Event()
     hurried.set()
 

@@ -50,7 +50,7 @@ def test_stdio_client_gets_readable_corpora(here: Path) -> None:
     }
 
 
-def test_a_name_without_a_token_is_refused(here: Path) -> None:
+def test_name_without_a_token_is_refused(here: Path) -> None:
     del here
     done = run("mcp", "--as", "eve")
 
@@ -58,7 +58,7 @@ def test_a_name_without_a_token_is_refused(here: Path) -> None:
     assert "footnote mcp token NAME" in done.stderr
 
 
-def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
+def test_new_token_is_shown_once_with_its_settings_line() -> None:
     made = run_json("mcp", "token", "anna", "--group", "editors")
     shown = run("mcp", "token", "anna", "--group", "editors")
 
@@ -72,7 +72,7 @@ def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
 
 
 @pytest.mark.parametrize("stdin", ["", "not json\n"])
-def test_it_ends_with_its_stdin(stdin: str) -> None:
+def test_mcp_command_ends_when_stdin_closes(stdin: str) -> None:
     done = run("mcp", typed=stdin)
 
     assert done.exit_code == 0

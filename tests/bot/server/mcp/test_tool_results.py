@@ -74,7 +74,7 @@ def injections() -> list[str]:
 @example(HOSTILE[1])
 @example(HOSTILE[2])
 @example(HOSTILE[3])
-def test_no_document_ends_its_quotation(words: str) -> None:
+def test_document_text_cannot_end_its_quotation(words: str) -> None:
     for (result, text), (_, plain) in zip(rendered(words), rendered("Plain."), strict=True):
         (ours, quoted), (expected, _) = split(text), split(plain)
         assert ours.replace(text.split("\n")[-1], "…") == expected.replace(plain.split("\n")[-1], "…")
@@ -86,20 +86,20 @@ def test_no_document_ends_its_quotation(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", injections() or ["none here"])
-def test_injections_of_the_data_are_quoted(words: str) -> None:
+def test_injection_texts_are_quoted(words: str) -> None:
     for _, text in rendered(words):
         ours, quoted = split(text)
         assert " ".join(words.split()) not in " ".join(ours.split())
         assert words.split(maxsplit=1)[0] in " ".join(quoted)
 
 
-def test_hidden_letters_are_no_part_of_structured_results() -> None:
+def test_invisible_characters_are_removed_from_results() -> None:
     (result, _), *_ = rendered(HOSTILE[2])
 
     assert result.text == "neddih[31m [1]"
 
 
-def test_our_own_words_are_not_quoted() -> None:
+def test_own_text_is_not_quoted() -> None:
     text = render_result(build_answer(abstained()), Random(1))
     empty = build_corpora(())
 

@@ -8,7 +8,7 @@ from bot.server.monitoring.health import LAG_SAMPLE_SECONDS, list_corpus_reasons
 from bot.settings.tables.settings_tables import Settings
 
 
-async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_lag_beyond_the_tolerance_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     now, took, done = 0.0, [0.0, 0.9, 1.5, 0.2], asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -34,7 +34,9 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
         (["old"], True, ["news: in the settings, but", "old: ingested, but"]),
     ],
 )
-def test_corpora_missing_on_one_side_are_reported(read: list[str], *, served: bool, expected: list[str]) -> None:
+def test_corpora_missing_in_settings_or_database_are_reported(
+    read: list[str], *, served: bool, expected: list[str]
+) -> None:
     reasons = list(list_corpus_reasons(Settings.model_validate({"corpus": [{"name": "news"}]}), read, served=served))
 
     assert [reason.startswith(start) for reason, start in zip(reasons, expected, strict=True)] == [True] * len(expected)

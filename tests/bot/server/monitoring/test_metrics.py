@@ -69,7 +69,7 @@ def registered() -> Registered:
     return registered
 
 
-def test_figures_are_those_of_the_record(registered: Registered) -> None:
+def test_metrics_equal_the_recorded_figures(registered: Registered) -> None:
     figures = [
         (registered.value("questions_total", platform="slack", task="ask"), 1),
         (registered.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
@@ -128,7 +128,7 @@ def find_faults(family: Metric) -> list[str]:
     return [f"{name} {fault}" for fault, present in faults.items() if present]
 
 
-def test_names_are_by_convention_and_no_label_is_by_people(registered: Registered) -> None:
+def test_metric_names_follow_conventions_and_labels_name_no_people(registered: Registered) -> None:
     families = list(text_string_to_metric_families(registered.text))
     assert len(families) > 25
     assert [fault for family in families for fault in find_faults(family)] == []

@@ -53,7 +53,7 @@ async def ask(model: WatchedModel, *, streamed: bool) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, streamed: bool) -> None:
+async def test_failed_call_is_followed_by_probes_until_one_succeeds(*, streamed: bool) -> None:
     llm, waits = Llm(None, DOWN, DOWN, DOWN), list[float]()
     model = WatchedModel(llm)
     let_go = asyncio.Event()
@@ -77,7 +77,7 @@ async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, strea
 
 
 @pytest.mark.parametrize("end", [None, ModelRefused("no")])
-async def test_a_call_that_is_answered_ends_the_doubt(end: Exception | None) -> None:
+async def test_answered_call_clears_the_fault(end: Exception | None) -> None:
     llm = Llm(DOWN, end)
     model, waiting = WatchedModel(llm), asyncio.Event()
 

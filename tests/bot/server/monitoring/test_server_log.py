@@ -105,7 +105,7 @@ def test_token_shaped_text_is_hidden(secret: str, kind: type[io.StringIO]) -> No
         ("see https://example.com/a:b/c@d", "see https://example.com/a:b/c@d"),
     ],
 )
-def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
+def test_only_secrets_are_hidden(text: str, left: str) -> None:
     redacted = build_redactor([])(text)
 
     assert redacted == left or (
@@ -113,7 +113,7 @@ def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
     )
 
 
-def test_every_secret_of_the_settings_is_known() -> None:
+def test_every_secret_of_the_settings_is_collected() -> None:
     settings = Settings(
         database="postgresql://ada:p%40ss@db/x",
         model={"api_key": "model-key"},
@@ -142,7 +142,7 @@ def test_log_line_has_time_logger_and_turn() -> None:
     }
 
 
-def test_libraries_are_heard_when_they_warn() -> None:
+def test_libraries_are_logged_from_warnings_on() -> None:
     names = ["bot.x", "slack_bolt.App", "discord.gateway", "uvicorn.error", "apscheduler.executors", "httpx"]
 
     def heard(**how: Any) -> list[str]:
@@ -157,8 +157,8 @@ def test_libraries_are_heard_when_they_warn() -> None:
     assert heard(debug=True) == [*names[:5], "httpx"]
 
 
-def test_a_line_that_cannot_be_written_names_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    """The logging library itself would print all arguments."""
+def test_unformattable_line_reveals_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python's logging would print all arguments."""
     with logged("hunter22") as stream:
         ours = logging.getLogger().handlers[-1]  # a test's own handler raises
         ours.handle(logging.LogRecord("bot.x", logging.INFO, __file__, 1, "%d", ("hunter22",), None))
@@ -176,7 +176,7 @@ def test_log_lines_contain_no_terminal_codes(monkeypatch: pytest.MonkeyPatch) ->
     assert "ab" in stream.getvalue()
 
 
-def test_afterwards_nothing_is_left_of_it() -> None:
+def test_logging_configuration_is_restored() -> None:
     root = logging.getLogger()
     before = [*root.handlers], [logging.getLogger(name).level for name in ("bot", "httpx", "uvicorn")]
     with logged(debug=True):

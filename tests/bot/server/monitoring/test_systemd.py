@@ -18,14 +18,14 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
         yield listening
 
 
-def test_a_state_is_sent_and_an_absent_systemd_is_no_fault(systemd: socket.socket) -> None:
+def test_state_is_sent_and_missing_systemd_is_ignored(systemd: socket.socket) -> None:
     build_notify({"NOTIFY_SOCKET": systemd.getsockname()})(READY)
     assert systemd.recv(100) == b"READY=1"
     build_notify({})(READY)
     build_notify({"NOTIFY_SOCKET": "/nowhere/at/all"})(READY)
 
 
-async def test_the_loop_says_thrice_in_the_time_that_it_is_alive() -> None:
+async def test_event_loop_reports_three_times_per_watchdog_timeout() -> None:
     messages, waits, enough = list[str](), list[float](), asyncio.Event()
 
     async def sleep(seconds: float) -> None:

@@ -57,7 +57,7 @@ def collecting() -> Iterator[Collector]:
             thread.join()
 
 
-def test_a_turn_holds_its_stages_and_these_their_calls() -> None:
+def test_spans_nest_calls_in_stages_in_the_turn() -> None:
     planned = plan_turn(make_closing("a"), "slack")
     shown = [(span.parent, span.name, (span.begun - BEGUN).total_seconds(), span.failed) for span in planned]
     assert shown == [
@@ -75,7 +75,7 @@ def test_a_turn_holds_its_stages_and_these_their_calls() -> None:
     assert (failed.failed, failed.about["error.type"]) == (True, "model_unavailable")
 
 
-async def test_spans_of_a_turn_form_one_trace_without_its_words() -> None:
+async def test_spans_of_a_turn_form_one_trace_without_its_texts() -> None:
     with collecting() as collector:
         for process in ([make_opening("a")], make_closing("a"), [make_delivery("a")]), ([make_opening("a")],):
             async with open_tracer(f"{collector.address}/", {}) as tracer:

@@ -28,7 +28,7 @@ def leaf(seq: int, turn: str, kind: str, commitment: bytes) -> bytes:
     return sha256(b"\x00" + parts.encode()).digest()
 
 
-async def test_each_entry_has_a_leaf_that_commits_to_all_of_it(database: Database, tmp_path: Path) -> None:
+async def test_leaf_commits_to_every_field_of_its_entry(database: Database, tmp_path: Path) -> None:
     await AuditLog(database, clock=lambda: NOON).append(WORDS, LogEntry("b", EntryKind.STEP, {}))
 
     for number, (seq, turn, kind, body, salt, commitment, found) in enumerate(rows(tmp_path), 1):
@@ -65,7 +65,7 @@ async def test_database_refuses_changes_not_named_by_an_erasure(
         assert json.loads(rows(tmp_path)[0][3])["question"]
 
 
-async def test_a_body_can_be_erased_under_the_newest_entry_alone(database: Database, tmp_path: Path) -> None:
+async def test_body_can_be_erased_only_under_the_newest_entry(database: Database, tmp_path: Path) -> None:
     erasure = LogEntry("record", EntryKind.ERASURE, {"erased": [[1, 1]]})
     await AuditLog(database).append(WORDS, erasure)
     before = rows(tmp_path)

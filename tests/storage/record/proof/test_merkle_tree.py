@@ -101,7 +101,7 @@ def _alter(hashes: tuple[bytes, ...], flip: object) -> list[tuple[bytes, ...]]:
 
 
 @pytest.mark.parametrize(("place", "size"), [(1, 1), (-1, 3), (5, 3)])
-def test_a_place_outside_the_tree_is_no_place(place: int, size: int) -> None:
+def test_place_outside_the_tree_is_refused(place: int, size: int) -> None:
     read = grow([b"a", b"b", b"c"]).__getitem__
 
     with pytest.raises(ValueError, match="leaves"):

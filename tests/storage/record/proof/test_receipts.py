@@ -69,7 +69,7 @@ def run_script(file: Path, key: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("turn", ["a", "b", "c"])
-async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn: str) -> None:
+async def test_receipt_is_verified_by_the_script(tmp_path: Path, turn: str) -> None:
     file = tmp_path / "receipt.json"
     file.write_text(await receipt(tmp_path / "home", turn), encoding="utf-8", newline="")
 
@@ -91,7 +91,7 @@ async def test_script_states_the_limits_of_a_receipt(tmp_path: Path) -> None:
     assert "A receipt cannot show that the record has no more entries of this answer." in done.stdout
 
 
-def test_a_file_that_is_nested_too_deeply_proves_nothing(tmp_path: Path) -> None:
+def test_too_deeply_nested_file_proves_nothing(tmp_path: Path) -> None:
     (tmp_path / "receipt.json").write_text("[" * 200_000, encoding="utf-8")
     done = run_script(tmp_path / "receipt.json", str(KEY.public))
 
@@ -112,18 +112,14 @@ async def test_note_with_a_flipped_bit_is_refused(
             assert not is_proof(script, changed.decode("utf-8", "surrogateescape"), str(KEY.public)), (place, bit)
 
 
-async def test_entries_of_a_receipt_cannot_be_left_out_of_it_twice_or_of_another_answer(
-    tmp_path: Path, script: ModuleType
-) -> None:
+async def test_receipt_with_missing_repeated_or_foreign_entries_is_refused(tmp_path: Path, script: ModuleType) -> None:
     parsed = json.loads(await receipt(tmp_path))
     for changed in ([], parsed["entries"] * 2, parsed["entries"][::-1]):
         assert not is_proof(script, json.dumps({**parsed, "entries": changed}, indent=1, sort_keys=True) + "\n")
     assert not is_proof(script, json.dumps({**parsed, "answer": "a"}, indent=1, sort_keys=True) + "\n")
 
 
-async def test_lines_of_an_export_cannot_be_removed_added_swapped_or_repeated(
-    tmp_path: Path, script: ModuleType
-) -> None:
+async def test_changed_lines_of_an_export_are_detected(tmp_path: Path, script: ModuleType) -> None:
     lines = (await export(tmp_path)).splitlines(keepends=True)
     last = len(lines) - 1
     for place, line in enumerate(lines):
@@ -137,7 +133,7 @@ async def test_lines_of_an_export_cannot_be_removed_added_swapped_or_repeated(
 
 
 @pytest.mark.parametrize("erasing", [False, True])
-async def test_an_export_is_verified_by_the_script(tmp_path: Path, *, erasing: bool) -> None:
+async def test_export_is_verified_by_the_script(tmp_path: Path, *, erasing: bool) -> None:
     text, file = await export(tmp_path / "home", erasing=erasing), tmp_path / "record.jsonl"
     file.write_text(text, encoding="utf-8", newline="")
     count = len(text.splitlines()) - 1
@@ -150,9 +146,7 @@ async def test_an_export_is_verified_by_the_script(tmp_path: Path, *, erasing: b
 
 
 @pytest.mark.parametrize("changed", ["at = 'yesterday'", "body = x'00'", "body = '{}'"])
-async def test_an_export_of_a_record_that_was_changed_proves_nothing(
-    database: Database, script: ModuleType, changed: str
-) -> None:
+async def test_export_of_a_changed_record_proves_nothing(database: Database, script: ModuleType, changed: str) -> None:
     lines: list[str] = []
     await make_record(database)
     for statement in ("DROP TRIGGER entries_keep_update", f"UPDATE entries SET {changed} WHERE seq = 3"):
@@ -204,7 +198,7 @@ def test_the_script_verifies_the_published_signatures(
     assert not script.is_signed(key, signed[:32] + order.to_bytes(32, "little"), said)
 
 
-async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(database: Database) -> None:
+async def test_position_has_the_first_covering_checkpoint(database: Database) -> None:
     await make_record(database)
     audit = AuditLog(database)
     await audit.append(*make_turn("c"))

@@ -67,7 +67,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("what", ROWS)
-async def test_a_record_that_contradicts_itself_is_found(database: Database, what: str) -> None:
+async def test_inconsistent_record_is_found(database: Database, what: str) -> None:
     await AuditLog(database).append(*ROWS[what])
     await Checkpoints(database).make(KEY)
     findings = (await verify_record(database)).findings
@@ -79,7 +79,7 @@ NONSENSE = ["'[]'", "'{'", "x'ff00'", "7", "''", "'{\"sentences\": 1}'", "'[[[['
 
 
 @pytest.mark.parametrize("column", ["turn_id", "kind", "at", "body", "salt", "commitment", "leaf"])
-async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
+async def test_bad_row_does_not_hide_other_findings(tmp_path: Path, column: str) -> None:
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*make_turn("a"), *make_turn("b"))
     unguard(tmp_path)
@@ -92,7 +92,7 @@ async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
         assert ("entry 3" in findings, "entry 8" in findings, "entry 6" in findings) == (True, True, False), value
 
 
-async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(database: Database) -> None:
+async def test_checkpoints_of_a_replaced_key_stay_valid(database: Database) -> None:
     old = await make_record(database)
     new = await Checkpoints(database).make(make_signing_key(KEY.name))
     checked = await verify_record(database, [KeptHead(old), KeptHead(new)])

@@ -24,7 +24,7 @@ NOTE = (
 STRANGER = make_signing_key("stranger")
 
 
-def test_a_published_note_is_signed_and_opened_again() -> None:
+def test_published_note_is_signed_and_opened() -> None:
     key = read_signing_key(SECRET)
 
     assert (str(key.public), key.reveal()) == (PUBLIC, SECRET)

@@ -62,7 +62,7 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
         record(system="wikichat", sentences=[sentence("The hall opened in 1911.")]),
     ],
 )
-def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, ...]) -> None:
+def test_consistent_record_has_no_findings(entries: tuple[LogEntry, ...]) -> None:
     assert verify_turn(entries) == ()
 
 
@@ -97,7 +97,7 @@ def test_inconsistent_turn_is_found(body: dict[str, Any], finding: str) -> None:
     assert verify_turn(record(**body)) == (AuditFinding("t", finding),)
 
 
-def test_a_sentence_that_a_model_wrote_must_cite_all_the_same() -> None:
+def test_model_sentence_needs_existing_citations() -> None:
     (finding,) = verify_turn(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
 
     assert finding.what.endswith("cites 7, which is not there")
