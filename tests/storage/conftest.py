@@ -1,4 +1,4 @@
-"""The empty database that most tests of storage begin with."""
+"""Fixture of an empty database, which most tests of storage use."""
 
 from collections.abc import Iterator
 from pathlib import Path

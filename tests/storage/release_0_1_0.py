@@ -1,4 +1,4 @@
-"""Makes a database as release 0.1.0 made it (revision 0005), in SQLite or PostgreSQL, with something in it."""
+"""Make a database as release 0.1.0 did (revision 0005), in SQLite or PostgreSQL, with some contents."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)  # of all that is stored
+MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)  # the time of all that is stored
 _AT = {"sqlite": "'2026-03-01 12:00:00.000000'", "postgresql": "'2026-03-01 12:00:00Z'"}
 _TYPES = {
     "sqlite": {
@@ -95,7 +95,7 @@ _ROWS = (
 
 
 def list_statements(dialect: str) -> Iterator[str]:
-    """Yield the statements that make the tables and fill all but the record."""
+    """Yield the statements that create the tables and fill all except the record."""
     spelled = {**_TYPES[dialect], "!": " NOT NULL", "*": " NOT NULL DEFAULT ''"}
     for name, columns in _COLUMNS.items():
         words = re.sub(r"SERIAL|SEQUENCE|MOMENT|[!*]", lambda match: spelled[match[0]], columns)
@@ -106,7 +106,7 @@ def list_statements(dialect: str) -> Iterator[str]:
 
 
 def list_entries(turns: int) -> list[tuple[str, str, str]]:
-    """List (turn, kind, body) of the entries of turns; every second one was answered by a model, at a price."""
+    """Return (turn, kind, body) of the entries of turns; every second turn used a model and had a cost."""
     entries: list[tuple[str, str, str]] = []
     for number in range(turns):
         asker = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": f"U{number % 3}"}
@@ -122,7 +122,7 @@ def list_entries(turns: int) -> list[tuple[str, str, str]]:
 
 
 def make_old_home(home: Path, entries: Iterable[tuple[str, str, str]] = (), *, first: int = 1) -> Path:
-    """Make SQLite's file of a home of 0.1.0, whose record has these entries; return it."""
+    """Make the SQLite file of a home of 0.1.0 with these entries; return it."""
     home.mkdir(exist_ok=True)
     insert = f"INSERT INTO entries VALUES (?, ?, ?, {_AT['sqlite']}, ?)"
     file = home / "footnote.db"

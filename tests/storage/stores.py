@@ -1,4 +1,4 @@
-"""Opens a whole passage store in a folder, with a small embedder."""
+"""Open a complete passage store in a folder, with a small embedder."""
 
 import atexit
 import shutil
@@ -31,7 +31,7 @@ from tests.team_servers import TeamServers, name_database
 
 @cache
 def empty_home() -> Path:
-    """Return an empty home to copy, which is ten times as fast as making one."""
+    """Return an empty home to copy, which takes a tenth of the time of making one."""
     folder = Path(tempfile.mkdtemp(prefix="footnote-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with _open_store(folder / "home", WordEmbedder(), folder / "home"):
@@ -49,7 +49,7 @@ def open_empty_database(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def open_home_database(home: Path) -> Iterator[Database]:
-    """Open a home's database, which is its file or one of the servers that the test is to use."""
+    """Open a home's database: its file, or a database on one of the test's servers."""
     servers = TeamServers.current()
     with open_database(servers.find_database(home) if servers else "", home=home) as database:
         yield database
@@ -57,7 +57,7 @@ def open_home_database(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def opened(home: Path, embedder: Embedder | None = None, *, beside: Path | None = None) -> Iterator[PassageStore]:
-    """Open what `home` holds; threads, indexes and database are closed at the end.
+    """Open what `home` contains; threads, indexes and database are closed at the end.
 
     A home `beside` another shares its database and its vectors.
     """
@@ -76,12 +76,12 @@ def _open_store(home: Path, embedder: Embedder, shared: Path) -> Iterator[Passag
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)
-        threads = IndexThreads.start(stack)  # they end first: a cancelled call may still be writing
+        threads = IndexThreads.start(stack)  # closed first, as a cancelled call may still be writing
         yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
 
 
 def locate_vectors(home: Path) -> ChromaLocation:
-    """Return where a home's vectors are, on a server in a database of their own."""
+    """Return where a home's vectors are; on a server they are in a database of their own."""
     servers = TeamServers.current()
     if servers is None:
         return home / "chroma"
@@ -90,7 +90,7 @@ def locate_vectors(home: Path) -> ChromaLocation:
 
 
 def kept(store: PassageStore) -> dict[str, Any]:
-    """Return the stores of a database, by the names of `App`'s fields."""
+    """Return the stores of a database by the field names of `App`."""
     database = store.manifest.database
     return {
         "manifest": store.manifest,
@@ -110,7 +110,7 @@ async def listed_passages(manifest: Manifest, corpus: str, key: str) -> tuple[Pa
 
 
 def damage_postings(folder: Path, corpus: str, words: str) -> None:
-    """Damage a lexical index so that tantivy panics over a search for these words; it can still be opened."""
+    """Damage a lexical index so that it opens, and tantivy panics when these words are searched."""
     with closing(LexicalIndex(folder)) as index:
         start = index.followed
         versions = [
@@ -124,13 +124,13 @@ def damage_postings(folder: Path, corpus: str, words: str) -> None:
         ]
         index.follow(versions, (), start + 300)
     file = max(folder.glob("*.idx"), key=lambda path: path.stat().st_size)
-    content = file.read_bytes()  # its end says what it is, and stays
+    content = file.read_bytes()  # its end identifies the file, and is kept
     file.write_bytes(Random(3).randbytes(len(content) - 200) + content[-200:])
 
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a store holds of one corpus, in a form that can be compared."""
+    """All that a store contains of one corpus, in a comparable form."""
 
     manifest: frozenset[tuple[str, str, str, str, int]]
     dense: dict[str, str]

@@ -1,4 +1,4 @@
-"""A backup holds one moment of a home that others work with, and is restored whole or not at all."""
+"""Tests that a backup has one state of a home in use, and is restored completely or not at all."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of some megabytes with a question being answered."""
+    """Return a home of some megabytes with a question that is being answered."""
     home = tmp_path_factory.mktemp("filled") / "home"
     with open_database("", home=home):
         pass
@@ -66,7 +66,7 @@ def rows(home: Path, query: str) -> list[Any]:
 def test_concurrent_writes_are_not_in_the_backup(home: Path, tmp_path: Path, name: str) -> None:
     copied = list[int]()
     with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as writer:
-        # as a server has it open: the moment is that of the copy's first look
+        # A server has it open; the backup has the state at the copy's first read.
         def write(doing: str, done: int, _: int) -> None:
             if doing == "copying":
                 copied.append(done)
@@ -167,7 +167,7 @@ def test_existing_files_are_not_overwritten(home: Path, tmp_path: Path) -> None:
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond this size, as on a full disk."""
+    """Limit the size of files, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

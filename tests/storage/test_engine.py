@@ -1,4 +1,4 @@
-"""Opening a database, its two kinds of threads, and its errors in plain words."""
+"""Tests of opening a database, its writing and reading threads, and its reported errors."""
 
 import asyncio
 import subprocess
@@ -136,7 +136,7 @@ async def test_questions_are_written_before_records_and_records_before_ingests(d
     done: list[str] = []
     for name, task in waiting.items():
         task.add_done_callback(lambda _, name=name: done.append(name))
-    await asyncio.sleep(0)  # each has asked
+    await asyncio.sleep(0)  # all have called
     go_on.set()
     await asyncio.gather(holding, *waiting.values())
 

@@ -1,4 +1,4 @@
-"""What errors of the disk become."""
+"""Tests of how errors of the disk are reported."""
 
 import asyncio
 import errno
@@ -108,7 +108,7 @@ def test_failing_index_is_explained_by_the_disk(
 
 
 class PanicException(BaseException):
-    """The error that libraries written in Rust raise on a panic."""
+    """The exception that libraries written in Rust raise on a panic."""
 
 
 @pytest.mark.parametrize(

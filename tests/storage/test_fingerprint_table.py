@@ -1,4 +1,4 @@
-"""A table of fingerprints is a mapping like a dictionary, only smaller."""
+"""Tests that a fingerprint table behaves like a dictionary."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Several homes on one database: each finds what another wrote, and none undoes what another is writing."""
+"""Tests of several homes on one database: each finds what another wrote, and none undoes a running write."""
 
 import asyncio
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ async def test_home_finds_passages_of_another_after_following(homes):
 
 @dataclass
 class Disturbed:
-    """An index during whose writes another home follows."""
+    """An index during whose writes another home follows the changes."""
 
     index: Any
     other: PassageStore

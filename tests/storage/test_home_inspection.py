@@ -1,4 +1,4 @@
-"""Inspecting a home without changing it: its damage, and the process that locks it."""
+"""Tests of inspecting a home without changing it: its damage, and the process that locks it."""
 
 import sqlite3
 from collections.abc import Iterator

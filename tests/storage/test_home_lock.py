@@ -1,4 +1,4 @@
-"""A home has one owner at a time; a second one gets an error that names the first."""
+"""Tests that a home has one owner at a time, and that a second one gets an error with the owner's name."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ with lock_home(Path({home!r})):
 
 @contextmanager
 def another_owner(home: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that holds `home` until its standard input is closed."""
+    """Run a process that locks `home` until its standard input is closed."""
     code = OWNER.format(home=str(home))
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
         assert it.stdout is not None
@@ -67,7 +67,7 @@ def test_second_owner_learns_the_holder_without_secrets(tmp_path: Path) -> None:
 
 
 def test_same_process_cannot_lock_the_home_twice(tmp_path: Path) -> None:
-    """Two owners in one process would spoil the indexes as two processes do."""
+    """Two owners in one process would damage the indexes as two processes would."""
     with lock_home(tmp_path), pytest.raises(HomeLocked), lock_home(tmp_path):
         pass
 

@@ -1,4 +1,4 @@
-"""Names and hashes of passages."""
+"""Tests of the ids and hashes of passages."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Lazy corpora: embedded as they are asked for, and kept within bounds."""
+"""Tests of lazy corpora, whose passages are embedded when searched and kept within a limit."""
 
 import asyncio
 from collections.abc import AsyncIterator

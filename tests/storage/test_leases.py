@@ -1,4 +1,4 @@
-"""Leases: one owner at a time, over all who share a database, by clocks that tests turn."""
+"""Tests of leases: one owner at a time among all processes of a database, with settable clocks."""
 
 import asyncio
 import subprocess

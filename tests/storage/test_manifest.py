@@ -1,4 +1,4 @@
-"""The manifest: versions of documents, and consistent views for homes that follow its changes at their own pace."""
+"""Tests of the manifest: versions of documents, and consistent views for homes that follow its changes."""
 
 import asyncio
 import itertools
@@ -71,7 +71,7 @@ def gone(key: str = "a", corpus: str = "c") -> VersionChange:
 
 
 async def put(manifest: Manifest, *changes: VersionChange) -> Commit:
-    """Commit changes without a conflict."""
+    """Commit changes, of which none may conflict."""
     commit = await manifest.commit(changes)
     assert commit.conflicts == frozenset()
     return commit
@@ -166,7 +166,7 @@ async def test_documents_are_listed_in_pages(manifest: Manifest) -> None:
 async def test_document_tampered_in_the_database_is_no_longer_quoted(
     manifest: Manifest, caplog: pytest.LogCaptureFixture, altered: str
 ) -> None:
-    """It is logged without its text and can be ingested again."""
+    """It is logged without its text, and can be ingested again."""
     await put(manifest, new("The bell rings at ten.", "It is old."), new("other", key="b"))
     assert await texts(manifest) == ["The bell rings at ten.", "It is old."]
     await manifest.database.write(lambda connection: connection.execute(sa.text(altered)))
@@ -223,7 +223,7 @@ async def test_unknown_corpus_is_empty(manifest: Manifest) -> None:
 
 
 async def test_empty_commit_changes_nothing(manifest: Manifest) -> None:
-    """A statement without rows would apply to all."""
+    """A statement without rows would apply to all rows."""
     await put(manifest, new("one"))
     await put(manifest)
     await put(manifest, new(key="b"))
@@ -444,7 +444,7 @@ async def follow_all(folder: Path, steps: list) -> None:
 
 @dataclass
 class RecordedManifest:
-    """A manifest, and its documents after each change, by number."""
+    """A manifest with its documents after each change, by number."""
 
     manifest: Manifest
     states: dict[int, dict[tuple[str, str], tuple[str, ...]]] = field(default_factory=lambda: {0: {}})
@@ -466,7 +466,7 @@ class RecordedManifest:
 
 
 async def oldest_kept(manifest: Manifest) -> int:
-    """Return the newest change whose retired versions have lost their texts."""
+    """Return the newest change whose replaced versions have lost their texts."""
     query = sa.text(
         "SELECT coalesce(max(retired), 0) FROM documents"
         " WHERE retired > 0 AND number NOT IN (SELECT number FROM bodies)"

@@ -1,4 +1,4 @@
-"""Finding a document by what a person calls it."""
+"""Tests of finding a document by the names that people use."""
 
 import pytest
 

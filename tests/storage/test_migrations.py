@@ -1,4 +1,4 @@
-"""Opening a database of release 0.1.0, and refusing databases that this code has no step from."""
+"""Tests of opening a database of release 0.1.0, and of refusing databases that cannot be migrated."""
 
 import json
 import sqlite3

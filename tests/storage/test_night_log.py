@@ -1,4 +1,4 @@
-"""Nights: each is worked through once, whichever process does it."""
+"""Tests that each night runs once, whichever process does it."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Searching the store: the team's own documents and works of reference."""
+"""Tests of searching own documents and works of reference in one store."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ class Encyclopedia(PageSource):
 
 
 class Signposts(PageSource):
-    """Its page "a" is a disambiguation page."""
+    """A source whose page "a" is a disambiguation page."""
 
     def _load(self, key):
         return replace(super()._load(key), disambiguation=key == "a")
@@ -32,7 +32,7 @@ class Signposts(PageSource):
 
 @pytest.fixture(params=DenseMode)
 async def store(request, tmp_path):
-    """A store of a handbook of one page and an encyclopedia of many, embedded or not."""
+    """Open a store of a one-page handbook and an encyclopedia of many pages, embedded or not."""
     with opened(tmp_path) as opened_store:
         await refresh_corpus(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
         source = Encyclopedia(WIKI)
@@ -78,7 +78,7 @@ async def test_disambiguation_page_comes_last(tmp_path):
 
 @dataclass
 class Onlooker(WordEmbedder):
-    """An embedder that notes whether the indexes are being written meanwhile."""
+    """An embedder that records whether the indexes are being written meanwhile."""
 
     writing: Callable[[], bool] = bool
     seen: list[bool] = field(default_factory=list)

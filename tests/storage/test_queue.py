@@ -1,4 +1,4 @@
-"""The queue of questions: each is stored once, claimed by one owner, and never forgotten."""
+"""Tests of the queue of questions: each is stored once, claimed by one owner, and never lost."""
 
 import asyncio
 from dataclasses import replace
@@ -112,39 +112,6 @@ async def test_lease_lasts_while_renewed_then_expires(queue: Queue) -> None:
     row = await queue.get(ticket)
     assert row
     assert (row.owner, row.lease_until) == ("two", NOON + 5 * MINUTE)
-
-
-async def test_own_running_questions_are_not_taken_over(queue: Queue) -> None:
-    (ticket,) = await put(queue, "a")
-    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
-
-    for sole in (False, True):
-        assert await queue.open("one", NOON + 9 * MINUTE, sole=sole) == ()
-        assert not await queue.claim(ticket, "one", NOON + 10 * MINUTE, now=NOON + 9 * MINUTE, sole=sole)
-
-
-async def test_sole_owner_takes_over_all_running_questions(queue: Queue) -> None:
-    (ticket,) = await put(queue, "a")
-    await queue.claim(ticket, "before", NOON + MINUTE, now=NOON)
-    await queue.note(ticket, turn_id="t1", sending=True)
-
-    (row,) = await queue.open("after", NOON - MINUTE, sole=True)
-
-    assert (row.ticket, row.state, row.turn_id, row.sending) == (ticket, "running", "t1", True)
-    assert await queue.claim(ticket, "after", NOON, now=NOON - MINUTE, sole=True)
-
-
-async def test_released_question_waits_with_its_progress(queue: Queue) -> None:
-    (ticket,) = await put(queue, "a")
-    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
-    await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
-
-    await queue.release(ticket)
-
-    row = await queue.get(ticket)
-    assert row
-    assert (row.state, row.owner, row.lease_until) == ("waiting", "", None)
-    assert (row.turn_id, row.sending, row.posted, row.handle) == ("t1", True, ("p1",), "secret")
 
 
 async def test_done_question_stays_done_without_its_handle(tmp_path: Path) -> None:
@@ -320,7 +287,7 @@ async def test_done_question_waits_again_for_its_retraction(queue: Queue) -> Non
     await queue.finish(ticket, "delivered")
     row = await queue.retract(ticket, by="U1", why="deleted")
 
-    assert row is not None
+    assert row
     assert (row.state, row.outcome, row.turn_id, row.posted) == ("waiting", "", "t", ("p",))
     assert await queue.retract(99, by="U1", why="deleted") is None
 

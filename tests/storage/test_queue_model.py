@@ -1,4 +1,4 @@
-"""The queue against a model of a few lines, under any sequence of operations by two processes."""
+"""Test of the queue against a small model, under random sequences of operations by two processes."""
 
 import tempfile
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The history of refreshes."""
+"""Tests of the history of refreshes."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Fusing two retrievers' scores."""
+"""Tests of combining the scores of two retrievers."""
 
 from hypothesis import given
 from hypothesis import strategies as st

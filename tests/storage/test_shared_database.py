@@ -1,4 +1,4 @@
-"""A PostgreSQL that servers share: they write the same rows at once as if in turn, and it is migrated as a file is."""
+"""Tests of a shared PostgreSQL: simultaneous writes act like successive ones, and it migrates like a file."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ Meanwhile = Callable[[Callable[[Connection], Any], Callable[[Database], Awaitabl
 
 @pytest.fixture
 def two(team_servers: TeamServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Database, ...]]:
-    """Two servers' connections to one database."""
+    """Return the connections of two servers to one database."""
     monkeypatch.setenv(VARIABLE, f"{team_servers.folder}:{team_servers.port}")
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         yield one, other
@@ -48,7 +48,7 @@ def two(team_servers: TeamServers, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def meanwhile(two: tuple[Database, ...], team_servers: TeamServers) -> Meanwhile:
-    """Run a second writer while a first has written and not committed; return what the second returns."""
+    """Run a second writer while a first has written without committing; return the second's result."""
     one, other = two
 
     async def run(first: Callable[[Connection], Any], second: Callable[[Database], Awaitable[Any]]) -> Any:

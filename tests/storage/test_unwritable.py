@@ -1,4 +1,4 @@
-"""A database that cannot be written: whatever was to be kept, one plain sentence says why not, and what to do."""
+"""Tests that writing to an unwritable database fails with one sentence of reason and hint."""
 
 import asyncio
 import resource
@@ -38,7 +38,7 @@ def question(key: str, text: str = "Why?") -> NewQuestion:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with many questions in its queue, to copy."""
+    """Return a home with many questions in its queue, to copy."""
 
     async def ask(home: Path) -> None:
         with open_database("", home=home) as database:
@@ -63,10 +63,10 @@ def read_only(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def full(home: Path) -> Iterator[Database]:
-    """Open it where its file cannot grow; SQLite reports this like a full disk."""
+    """Open a database whose file cannot grow; SQLite reports this like a full disk."""
 
     def forbid(connection: Connection) -> None:
-        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # that is: as many as it has
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # this means as many as it has
 
     with open_database("", home=home) as database:
         event.listen(database._writing, "begin", forbid)
@@ -75,7 +75,7 @@ def full(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def locked(home: Path) -> Iterator[Database]:
-    """Open it while another connection keeps writing."""
+    """Open a database while another connection keeps writing."""
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home, busy_seconds=0.01))
         other = stack.enter_context(closing(sqlite3.connect(home / "footnote.db", isolation_level=None)))
@@ -85,7 +85,7 @@ def locked(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def damaged(home: Path) -> Iterator[Database]:
-    """Open it with its second half overwritten."""
+    """Open a database whose second half is overwritten."""
     file = home / "footnote.db"
     content = file.read_bytes()
     half = len(content) // 2
@@ -127,7 +127,7 @@ async def test_stored_data_survives_and_writing_resumes(
 
 
 def killed(home: Path, target: Path) -> None:
-    """Leave a home as a killed process does: its last writes are in the write-ahead log alone."""
+    """Leave a home as a killed process does, with its last writes only in the write-ahead log."""
     with closing(sqlite3.connect(home / "footnote.db")) as connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("DELETE FROM questions WHERE ticket > 1")
@@ -137,7 +137,7 @@ def killed(home: Path, target: Path) -> None:
 
 @contextmanager
 def no_room(_: Path) -> Iterator[None]:
-    """Let no file of this process grow, as on a full disk."""
+    """Prevent files of this process from growing, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -148,7 +148,7 @@ def no_room(_: Path) -> Iterator[None]:
 
 @contextmanager
 def no_shared_memory(home: Path) -> Iterator[None]:
-    """Let SQLite create no file next to its own, as on a read-only medium."""
+    """Prevent SQLite from creating files next to the database, as on a read-only medium."""
     shared = home / "footnote.db-shm"
     shared.unlink(missing_ok=True)
     shared.symlink_to("/nowhere/at/all")

@@ -1,4 +1,4 @@
-"""The thread that does the most urgent call first."""
+"""Tests of the thread that runs the most urgent call first."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ async def test_most_urgent_call_runs_first_then_the_oldest(urgencies: list) -> N
             asyncio.create_task(worker.run(urgency, done.append, (urgency, number)))
             for number, urgency in enumerate(urgencies)
         ]
-        await asyncio.sleep(0)  # each has asked
+        await asyncio.sleep(0)  # all have called
         gate.go_on.set()
         await asyncio.gather(busy, *waiting)
 

@@ -90,7 +90,7 @@ class DocumentApp:
 
 
 def adapt_script(script: Script, system: str) -> Script:
-    """Return a script as a system speaks it: what one splits from a reply, the other claims at once."""
+    """Return a script in the format of a system: some split claims from a reply, others have them in it."""
     return Following({**script, "generate": script["split"]} if system == "wikichat-fast" and script else script)
 
 

@@ -1,6 +1,6 @@
 """A scripted model that reads its prompt: it extracts sentences by patterns, and judges claims by shared words.
 
-It knows no passage, so its replies are right only if retrieval, numbering and fences of the prompt are.
+It knows no passage, so its replies are right only if retrieval, numbers and fences of the prompt are.
 """
 
 import re

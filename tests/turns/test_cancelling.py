@@ -1,4 +1,4 @@
-"""Cancelling a turn in any stage ends its calls immediately and is recorded."""
+"""Tests that cancelling a turn in any stage ends its calls at once and is recorded."""
 
 import asyncio
 from collections import Counter
@@ -59,7 +59,9 @@ async def test_turn_cancelled_in_any_call_is_recorded(tmp_path: Path, system: st
             assert all(step["reply"] for step in steps if step["template"] not in ended)
 
 
-@pytest.mark.parametrize("system", [name for name in WRITERS if name != "augmenter"])  # it speaks when all is written
+@pytest.mark.parametrize(
+    "system", [name for name in WRITERS if name != "augmenter"]
+)  # it says its answer once it is complete
 async def test_cancelled_turn_records_spoken_sentences(tmp_path: Path, system: str) -> None:
     sentence = "Skarholm lighthouse was built in 1887 [1]. "
     slow = Reply(sentence + "A keeper lives beside it [1]. " * 200, piece_seconds=0.01)
@@ -106,7 +108,7 @@ async def test_turn_cancelled_twice_is_recorded(tmp_path: Path) -> None:
 
 
 class SlowLog:
-    """A log that takes some rounds of the loop to write."""
+    """A log that needs several rounds of the loop to write."""
 
     def __init__(self, log: AuditLog) -> None:
         self.log = log

@@ -1,4 +1,4 @@
-"""Promises of every registered system that calls a model: on model failures, and about unreadable pages."""
+"""Tests of every registered system that calls a model: on model failures, and with unreadable pages."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Conversations over the example handbook, end to end: real retrieval, check and record, a model that reads."""
+"""Conversations over the example handbook with real retrieval, check and record, and a scripted model."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Conversations over articles of a Wikipedia dump of 2016, end to end, where they differ from `test_handbook`."""
+"""Conversations over articles of a Wikipedia dump of 2016, where they differ from `test_handbook`."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""An app with three corpora, each with words that no other has, and recorded conversations."""
+"""An app of three corpora with distinct words, and recorded conversations."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -48,7 +48,7 @@ SYSTEMS = registered(quoting=quoting, abstaining=abstaining, failing=failing)
 
 
 def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more: Any) -> Settings:
-    """Return settings by which the team may read all, or what `readers` say."""
+    """Return settings by which the team may read all corpora, or only the given readers may."""
     corpora = [{"name": name, "readers": tuple((readers or {}).get(name, ("*",)))} for name in MARKS]
     return Settings(home=home, corpus=corpora, system="", **more)
 
@@ -65,7 +65,7 @@ async def open_corpora_app(home: Path) -> AsyncIterator[App]:
 
 @dataclass
 class RecordedConversation:
-    """One conversation in a channel, held by hand: questions go into the queue, are answered, and done with."""
+    """A conversation in a channel, recorded by hand: its questions are queued, answered and completed."""
 
     app: App
     asker: Asker = CHANNEL
@@ -120,5 +120,5 @@ class FakeHistory:
 
 
 def make_message(message: str, text: str, minutes: float, user: str = "U7") -> ConversationMessage:
-    """Return a message, so many minutes after the conversation began; of ours where `user` is empty."""
+    """Return a message some minutes after the conversation began; the bot's if `user` is empty."""
     return ConversationMessage(message, user, text, START + timedelta(minutes=minutes))

@@ -1,6 +1,6 @@
-"""Fakes around the desk, in memory: a queue, a record, a platform, a system; and a fuse that kills the process.
+"""Fakes around the desk, in memory: a queue, a record, a platform, a system, and a fuse that kills the process.
 
-They outlive a desk: a test whose fuse burns down opens another desk on the same world.
+They outlive a desk: a test whose fuse has ended one opens another on the same world.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ PLATFORM = "slack"
 
 
 def question(number: int = 1, channel: str = "C1", thread: str = "", **changes: Any) -> Question:
-    """Return a question; each number has a thread of its own unless one is named."""
+    """Return a question; each number has its own thread unless one is given."""
     place = Place(PLATFORM, "T1", channel, thread or f"t{number}")
     asker = Asker(PLATFORM, "channel", "T1", channel, "U1")
     facts = {"message": f"m{number}", "handle": "xoxb-secret" if number % 2 else ""}
@@ -58,7 +58,7 @@ class ProcessDied(asyncio.CancelledError):
 
 @dataclass
 class Fuse:
-    """Counts everything that reaches beyond the process, before and after; at `most` the process is dead."""
+    """Count the calls that reach outside the process, before and after each; at `most` the process dies."""
 
     most: int = 1_000_000
     burnt: int = 0
@@ -227,7 +227,7 @@ def _free(row: QueuedQuestion, owner: str, now: datetime, *, sole: bool) -> bool
 
 @dataclass
 class MemoryPlatform:
-    """A platform in memory. It refuses what a platform refuses."""
+    """A platform in memory with the limits of a real one."""
 
     world: World
     edits: bool = True
@@ -237,7 +237,7 @@ class MemoryPlatform:
     """While it is not set, nothing can be shown."""
     sign: ProgressSign = ProgressSign.NONE
     name: str = PLATFORM
-    exclusion: Exclusion = Exclusion.NONE  # of the asker
+    exclusion: Exclusion = Exclusion.NONE  # why the asker is excluded
     signs: list[View] = field(default_factory=list)
     """The views shown by signs."""
 
@@ -300,7 +300,7 @@ class MemoryPlatform:
 
 @dataclass
 class EchoSystem:
-    """What answers: it repeats the question. `gates` hold it at the question's text; `errors` end it there."""
+    """A system that repeats the question. `gates` block it at the question's text; `errors` end it there."""
 
     world: World
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -310,7 +310,7 @@ class EchoSystem:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Any], None]) -> TurnResult:
-        """Answer as `bot.answering.question_answering` does, with a record of it."""
+        """Answer like `bot.answering.question_answering`, and record it."""
         self.asked.append(asked)
         asking = Turn("user", asked.text, at=DAY, language="en")
         opened = build_opening(asked, Conversation((asking,)), {}, {"task": "ask"})
@@ -354,7 +354,7 @@ def prepare(world: World, entry: LogEntry) -> Any:
 
 @dataclass
 class ManualClock:
-    """A clock that only tests move."""
+    """A clock that only tests advance."""
 
     sleepers: list[tuple[float, asyncio.Event]] = field(default_factory=list)
     at: float = 0.0
@@ -380,7 +380,7 @@ async def settle() -> None:
 
 @dataclass
 class DeskSetup:
-    """A desk and what it works with."""
+    """A desk with its surroundings."""
 
     world: World
     platform: MemoryPlatform
@@ -390,7 +390,7 @@ class DeskSetup:
     queue: Any
 
     async def hold(self, *questions: Question) -> asyncio.Event:
-        """Take questions, and keep the system from answering the first until the returned event is set."""
+        """Submit questions, and block the system in the first until the returned event is set."""
         gate = self.system.gates[questions[0].text] = asyncio.Event()
         for asked in questions:
             await self.desk.take(asked)
@@ -455,7 +455,7 @@ def make_desk(
 
 @asynccontextmanager
 async def running_desk(world: World | None = None, **traits: Any) -> Any:
-    """Run a desk, and stop it at the end without waiting for hanging jobs."""
+    """Run a desk, and stop it at the end without waiting for blocked jobs."""
     opened, closing_down = make_desk(world, **traits), None
     try:
         async with opened.desk.running():

@@ -64,7 +64,7 @@ def citation(number: int, corpus: str) -> Citation:
 
 @dataclass(frozen=True)
 class RecordedTurn:
-    """A turn as a test wants it."""
+    """A turn as the test describes it."""
 
     asker: Asker = field(default_factory=in_channel)
     cited: tuple[str, ...] = ("alpha",)
@@ -148,7 +148,7 @@ class FakeExamples:
 
 @dataclass
 class FakeRecord:
-    """An app, as far as acting uses it."""
+    """The parts of an app that the actions use."""
 
     settings: Settings
     rows: dict[int, QueuedQuestion] = field(default_factory=dict)
@@ -208,7 +208,7 @@ class FakeRecord:
         return self.positions.get(turn_id)
 
     async def append(self, *entries: LogEntry) -> None:
-        await asyncio.sleep(0)  # as a real one lets others run
+        await asyncio.sleep(0)  # like a real one, lets other tasks run
         if self.broken:
             raise self.broken
         self.log += [replace(entry, body=to_json_value(entry.body)) for entry in entries]
@@ -232,7 +232,7 @@ class FakeRecord:
 
 @dataclass
 class FakePlatform:
-    """A platform that collects its calls. `faults` are raised one after the other, instead of posting."""
+    """A platform that records its calls. `faults` are raised one after the other instead of posting."""
 
     faults: list[Exception] = field(default_factory=list)
     late_faults: list[Exception] = field(default_factory=list)
@@ -277,7 +277,7 @@ class FakePlatform:
 def make_actions(
     *, ask: tuple[str, ...] = (), admins: tuple[str, ...] = ()
 ) -> tuple[FakeRecord, FakePlatform, AnswerActions]:
-    """Return a record, a platform, and the actions on them; every user reads all corpora."""
+    """Return a record, a platform, and the actions on them; every user may read all corpora."""
     chosen = settings(ask=ask) if ask else settings()
     slack = chosen.slack.model_copy(update={"admins": admins})
     record, platform = FakeRecord(chosen.model_copy(update={"slack": slack})), FakePlatform()

@@ -49,7 +49,7 @@ CHECKED = "The vaults hold maps."
 
 
 async def reveal_everything(talk, kit):
-    """Search, and say everything that can be said; check nothing if the question is `FOUND`."""
+    """Search, and say everything that can be said; check no claims if the question is `FOUND`."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
     for text in [demo.demo.answer for demo in await kit.demos(talk.question.text, 9) if demo.demo.corpora]:
         kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), Verdict.SUPPORTS, (), "as an example")))
@@ -79,7 +79,7 @@ async def fill(home: Path) -> None:
 
 @asynccontextmanager
 async def open_rights_matrix(home: Path, dialect: Dialect) -> AsyncIterator["RightsMatrix"]:
-    """Serve a platform, with the bot that has the three corpora in its home."""
+    """Serve a platform with a bot whose home has the three corpora."""
     with opened(home) as store:
         app = App(Settings(home=home), store, systems=registered(extractive=reveal_everything), **kept(store))
         platform = MemoryPlatform(dialect)
@@ -162,7 +162,7 @@ class RightsMatrix:
     async def ask(
         self, texts: Mapping[tuple[str, str], str], *, before: Mapping[Any, Question] | None = None, **more: Any
     ):
-        """Ask as many questions at once, each in a thread of its own or in that of a question before; return them."""
+        """Ask questions at once, each in its own thread or in that of an earlier question; return them."""
         desk = open_desk(self.app, {self.platform.name: self.platform})
         questions = {}
         async with desk.running():
@@ -179,7 +179,7 @@ class RightsMatrix:
         return questions
 
     async def resume(self, question: Question) -> Question:
-        """Start after a crash that came when a question was answered, as this one was, and not shown; return it."""
+        """Start after a crash between answering a question like this one and posting the answer; return it."""
         row = await self.app.queue.by_key(question.key)
         entries = [one for one in await self.app.audit.turn(row.turn_id) if one.kind is not EntryKind.DELIVERED]
         await self.app.audit.append(*(replace(entry, turn_id=f"{entry.turn_id}-left") for entry in entries))
@@ -213,7 +213,7 @@ class RightsMatrix:
         return result
 
     def look(self) -> None:
-        """Check that everything the platform has received since the last check may be read in its place."""
+        """Check that everything the platform has received since the last check may be read where it was posted."""
         received = self.server.received[self._looked :]
         self._looked = len(self.server.received)
         for name, facts in received:
@@ -236,16 +236,13 @@ def find_corpora(value: Any) -> frozenset[str]:
 
 
 def combinations() -> Iterator[dict[str, tuple[str, ...]]]:
-    """Return readers for the three corpora, until each of the 128 sets of places and `*` was given to one of them."""
+    """Return readers for the three corpora, such that one of them has each of the 128 sets of places and `*`."""
     sets = [combination for size in range(8) for combination in itertools.combinations((*PLACES, "*"), size)]
     for start in range(0, len(sets), len(CORPORA)):
         yield {name: sets[(start + place) % len(sets)] for place, name in enumerate(CORPORA)}
 
 
 def rounds(platform: str) -> list[dict[str, tuple[str, ...]]]:
-    """Return the readers that a platform is tried with: a sixteenth of them, and the other platform with another.
-
-    With more time each is tried with all.
-    """
+    """Return the readers that a platform is tested with: one in sixteen, or all with more time."""
     found = list(combinations())
     return found if THOROUGH else found[("slack", "discord").index(platform) :: 16]

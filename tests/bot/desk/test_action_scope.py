@@ -1,4 +1,4 @@
-"""No action reveals anything of a corpus that may not be read there, for any settings and users."""
+"""Tests that no action reveals anything of an unreadable corpus, for any settings and users."""
 
 import asyncio
 from dataclasses import replace
@@ -79,7 +79,7 @@ async def press(actions: AnswerActions, door: str, ticket: int, recorded: Record
 
 
 def leaks(result: Any, may: set[str]) -> set[str]:
-    """Return the unreadable corpora whose names are in a result."""
+    """Return the unreadable corpora that a result names."""
     return {name for name in CORPORA if name in repr(result)} - may
 
 

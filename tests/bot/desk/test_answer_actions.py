@@ -1,4 +1,4 @@
-"""The actions on an answer: each is recorded, runs as often as it should, and reports its outcome."""
+"""Tests of the actions on an answer: each is recorded, runs once, and reports its outcome."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Who may see a turn again depends on its place, the user, and the corpora readable there now."""
+"""Tests that a turn is shown again according to its place, the user, and the corpora readable there now."""
 
 import pytest
 

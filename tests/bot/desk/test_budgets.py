@@ -1,4 +1,4 @@
-"""The budgets of questions, tokens and cost per day and month."""
+"""Tests of the daily and monthly budgets of questions, tokens and cost."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""`/footnote digest` lists the unanswered public questions of the admin's channel, and nothing else."""
+"""Tests that `/footnote digest` lists the unanswered public questions of the admin's channel, and nothing else."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ ADMIN, NONE = in_channel(user="U9"), translate("digest_none", "en", days=DIGEST_
 
 @pytest.fixture
 async def app(tmp_path):
-    """An app whose corpus alpha has an owner, and whose corpus gamma cannot be read in C1."""
+    """Return an app whose corpus alpha has an owner, and whose corpus gamma cannot be read in C1."""
     with opened(tmp_path) as store:
         for name in CORPORA:
             await store.manifest.finish(name, datetime.now(UTC))

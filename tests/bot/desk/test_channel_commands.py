@@ -1,4 +1,4 @@
-"""What admins write to change what holds in a channel."""
+"""Tests of the commands by which admins change the settings of a channel."""
 
 from datetime import UTC, datetime
 
@@ -92,7 +92,7 @@ def test_refusal_names_no_unreadable_corpus() -> None:
 
 @pytest.fixture
 async def app(tmp_path):
-    """An app with a corpus that every channel may read, and one that no channel may."""
+    """Return an app with a corpus that every channel may read, and one that no channel may."""
     with opened(tmp_path) as store:
         for name in ("handbook", "board"):
             await store.manifest.finish(name, datetime.now(UTC))

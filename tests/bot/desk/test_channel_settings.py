@@ -1,4 +1,4 @@
-"""What holds in a channel: admins narrow what the file allows, and nothing they set ever widens it."""
+"""Tests that admins can narrow a channel's settings from the file, and never widen them."""
 
 from hypothesis import given
 from hypothesis import strategies as st

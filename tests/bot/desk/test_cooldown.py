@@ -1,4 +1,4 @@
-"""After a question, a person has to wait, and is notified once."""
+"""Tests that a person has to wait after a question and is notified once."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from bot.desk.turn_policy import Cooldown
 
 @dataclass
 class Clock:
-    """Stands still until it is set."""
+    """A clock that stands still until it is set."""
 
     now: float = 0.0
 

@@ -1,7 +1,7 @@
-"""The process dies at every moment there is; the next one leaves exactly one whole answer, or says that it cannot know.
+"""Tests that after a crash at any moment, exactly one answer is posted, or an uncertain one is reported.
 
-Every call that reaches beyond the process burns the fuse twice: before it does anything, and after it did. Each test
-runs once for every length of fuse, until one is long enough for all to be done.
+Every call that reaches outside the process burns the fuse twice, before and after it. Each test runs once for every
+length of fuse, until one is long enough for everything to be done.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def quick(seconds):
 
 
 async def hand_in(setup):
-    """Ask two questions in a thread and one elsewhere, as often as the platform delivers them."""
+    """Ask two questions in a thread and one elsewhere, with the platform's repeated deliveries."""
     for number, thread in ((1, "t"), (2, "t"), (3, "u"), (1, "t")):
         await setup.desk.take(question(number, thread=thread))
 
@@ -40,7 +40,7 @@ async def delete(setup):
 
 
 def edit_after(turns):
-    """Ask, and edit the question after so many turns of the loop, in which it is answered as far as it comes."""
+    """Ask, and edit the question after some turns of the loop, when it may be partly answered."""
 
     async def edit(setup):
         await setup.desk.take(question(1))
@@ -52,7 +52,7 @@ def edit_after(turns):
 
 
 def live(world, fuse, doing, **traits):
-    """Live until all is done, or the fuse has burnt down. Returns whether all was done."""
+    """Run until all is done or the process dies; return whether all is done."""
 
     async def life():
         setup = make_desk(world, sleep=quick, room=ConcurrencyLimit(2, 2), **traits)
@@ -74,7 +74,7 @@ def live(world, fuse, doing, **traits):
 
 
 def lives(doing, **traits):
-    """Give the world that two lives leave, for every moment at which the first may end."""
+    """Yield the world after two processes, for every moment at which the first can die."""
     for most in range(1, 1_000):
         world = World()
         whole = live(world, Fuse(most), doing, **traits)
@@ -159,7 +159,7 @@ PATIENCE = 60
 
 
 class Reworded(World):
-    """A world in which a question is edited just before its end is stored, unnoticed by the job."""
+    """A world in which a question is edited, unnoticed by the job, just before its end is stored."""
 
     async def reach(self, name):
         row = self.rows.get(1)

@@ -1,4 +1,4 @@
-"""The desk with a platform, a queue and a record in memory."""
+"""Tests of the desk with a platform, a queue and a record in memory."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Who is next at the desk, over whatever is asked, answered and delivered in whatever order."""
+"""Tests of the order in which the desk starts questions, for random sequences of events."""
 
 from collections import Counter
 
@@ -65,7 +65,7 @@ def test_one_question_of_a_conversation_runs_at_a_time(room, happening):
 
 
 def in_order(entries):
-    """Return whether these entries are in the order in which they were taken."""
+    """Return whether these entries are in the order in which they were submitted."""
     tickets = [entry.ticket for entry in entries]
     return tickets == sorted(tickets)
 

@@ -1,6 +1,7 @@
-"""Two users of any standing, three channels, DMs, three corpora, every set of readers: nothing leaves its scope.
+"""Tests that nothing is shown outside its scope.
 
-Everything that the platform receives is checked, and every result of an action.
+There are two users of any rights, three channels, DMs, three corpora and every set of readers. Everything that the
+platform receives is checked, and every result of an action.
 """
 
 import itertools
@@ -35,7 +36,7 @@ OPEN = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
 
 @pytest.fixture(params=["slack", "discord"] if THOROUGH else ["slack"])
 def platform(request):
-    """The desk is the same on both: each has a part of the readers where those are many."""
+    """Return each platform; with many sets of readers each gets a part, as the desk is the same."""
     return request.param
 
 
@@ -143,7 +144,7 @@ async def test_shared_answer_is_remembered_for_others(matrix):
 
     entries = [await matrix.earlier(one["C2", "U1"]) for one in (unaware, aware)]
     assert [one.count(HELD) for one in entries] == [0, 1]
-    # The second remembers the first too.
+    # The second question remembers the first.
     assert [one.count(CORPORA[0]) for one in entries] == [0, 2]
 
 

@@ -1,4 +1,4 @@
-"""The conversation before a question: in order, complete, and without unreadable turns."""
+"""Tests of the conversation before a question: in order, complete, and without unreadable turns."""
 
 import asyncio
 import logging

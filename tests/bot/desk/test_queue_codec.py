@@ -1,4 +1,4 @@
-"""A question survives the queue unchanged, except for its secret."""
+"""Tests that a queued question is read back unchanged except for its secret."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

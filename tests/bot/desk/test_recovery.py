@@ -1,4 +1,4 @@
-"""What becomes of a question by what its row and its turn's entries say."""
+"""Tests of what happens to a question at the start, by its row and the entries of its turn."""
 
 from dataclasses import replace
 

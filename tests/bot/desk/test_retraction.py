@@ -1,4 +1,4 @@
-"""Retracting an answer, and stops and edits that come late or twice."""
+"""Tests of retracting an answer, and of stops and edits that arrive late or twice."""
 
 import asyncio
 from collections.abc import AsyncIterator

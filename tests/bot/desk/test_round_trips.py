@@ -1,4 +1,4 @@
-"""How often the database is asked for one question."""
+"""Test of the number of database transactions per question."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Sharing over a failing network: the channel has the answer once, however often the button is pressed."""
+"""Test that over a failing network, an answer is shared once however often the button is pressed."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an asker sees before anything is posted: a sign at once, and a message only where the answer takes long."""
+"""Tests of the signs before an answer: a reaction at once, and a message only if the answer takes long."""
 
 import asyncio
 from typing import Any

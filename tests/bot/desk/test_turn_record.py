@@ -1,4 +1,4 @@
-"""A turn is read back from the record as it was answered."""
+"""Tests that a turn is read back from the record as it was answered."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Questions that are not answered, or whose answer is not shown, are recorded with the reason."""
+"""Tests that unanswered questions and unshown answers are recorded with the reason."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The pages of a search engine are a corpus with readers, like any other."""
+"""Tests that the pages of a search engine are a corpus with readers like any other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ TERMINAL = Asker("terminal", "terminal")
 
 
 async def searching(conversation: Conversation, kit: Any) -> Status:
-    """Say the first sentence of the first page, and check a claim by the second."""
+    """Say the first sentence of the first page, and check a claim by the second page."""
     search = kit.engine or kit.search
     first, *others = await search(SearchQuery(conversation.question.text), 3)
     text = first.passage.text
@@ -51,7 +51,7 @@ def page(text: str) -> Answer:
 
 @asynccontextmanager
 async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebServer]]:
-    """Open a house with a search engine, which is searched for one channel."""
+    """Open an app with a search engine, which may be searched for one channel."""
     engine = Engine("searxng")
     given = {"type": "searxng", "visible_to": (CHANNEL.channel_id,)} | changes.pop("search_engine", {})
     pages = {"/1": page("A kite needs wind."), "/2": page("Kites fly low.")}
@@ -102,7 +102,7 @@ async def test_recorded_web_pages_are_shown_to_readers(tmp_path: Path) -> None:
         site.script = lambda _: Answer(404)
         view = await AnswerActions(app, {}).evidence(row.ticket, CHANNEL)
         shown = [(source.title, source.quote) for item in view.items for source in item.sources]
-        assert shown == [("Kites", ""), ("Kites", "Kites fly low.")]  # the first claim is its quotation itself
+        assert shown == [("Kites", ""), ("Kites", "Kites fly low.")]  # the first claim is the quotation itself
         citation = done.answer.citations[0]
         assert (citation.passage_text, citation.url) == ("A kite needs wind.", f"{site.url}/1")
         assert citation.revision.startswith("read ")

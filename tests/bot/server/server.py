@@ -1,4 +1,4 @@
-"""A real `footnote serve` in a process of its own, for tests."""
+"""A real `footnote serve` process for tests."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class Server:
 
 @contextmanager
 def process(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str]]":
-    """Run a command in this folder with Python's warnings as errors, except one that discord.py causes."""
+    """Run a command in this folder, with warnings as errors except one by discord.py."""
     warnings = ("-W", "error", "-W", "ignore:'audioop':DeprecationWarning")
     command = [sys.executable, *warnings, "-m", "bot", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}

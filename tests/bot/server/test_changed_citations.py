@@ -1,4 +1,4 @@
-"""Sentences of an answer that its cited documents no longer support, by the check used for answers."""
+"""Tests of finding sentences of an answer that its cited documents no longer support."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def page(*texts: str) -> tuple[Document, tuple[Passage, ...]]:
 
 
 async def lost(sentence: str, cited: str, *texts: str, corpus: str = "handbook") -> list[tuple[str, bool]]:
-    """Return the page's new words for a sentence that is lost, and whether the page is gone."""
+    """Return the page's new words for a sentence that is lost, and whether the page is deleted."""
     answer = Answer(Status.ANSWERED, (AnsweredSentence(sentence, (1,)),), (cite(cited, corpus=corpus),))
     pages = {KEY: page(*texts)} if texts else {}
     sentences = await find_lost_sentences(answer, pages, SupportChecker(read), "How much vacation do I get?")

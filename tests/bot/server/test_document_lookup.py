@@ -1,4 +1,4 @@
-"""One document by its address, key or title: forgotten permanently or ingested at once, without touching others."""
+"""Tests of finding one document by address, key or title, to forget it or ingest it without affecting others."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

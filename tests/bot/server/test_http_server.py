@@ -1,4 +1,4 @@
-"""The server's HTTP: liveness, and readiness with its reasons, without secrets."""
+"""Tests of the server's HTTP: liveness, and readiness with its reasons and without secrets."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ async def asked(path: str, checks: Mapping[str, ReadinessCheck], *secrets: str) 
     [
         ("/healthz", {"model": "None is configured."}, {"status": "alive"}),
         ("/readyz", {"database": "", "slack": ""}, {"status": "ready", "reasons": {}}),
-        (  # a corpus that was never read leaves the others usable
+        (  # a corpus that was never ingested does not affect the others
             "/readyz",
             {"corpora": "travel was never read in.", "index": ""},
             {"status": "ready", "reasons": {"corpora": "travel was never read in."}},
@@ -117,7 +117,7 @@ async def test_client_that_does_not_read_is_disconnected() -> None:
     async def flood(_: Request) -> Response:
         async def pieces() -> AsyncIterator[bytes]:
             try:
-                for _ in range(64):  # more than any system holds for who does not read
+                for _ in range(64):  # more than any system buffers for a client that does not read
                     yield bytes(1 << 20)
             finally:
                 given_up.set()

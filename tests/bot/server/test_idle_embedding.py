@@ -1,4 +1,4 @@
-"""Idle time fills the free vector space with likely passages."""
+"""Tests that likely passages are embedded in idle time until the store is full."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ PAGES = {f"{n}": {"": f"Gate number {n} of the harbour opens at {n} sharp."} for
 
 
 class Titled(PageSource):
-    """Its page "7" has other titles."""
+    """A source whose page "7" has further titles."""
 
     def _load(self, key):
         page = super()._load(key)

@@ -1,4 +1,4 @@
-"""A server opens its parts in order and closes them in reverse; work in progress is finished or put back."""
+"""Tests that a server opens its parts in order, closes them in reverse, and finishes or releases its work."""
 
 import asyncio
 import logging
@@ -65,7 +65,7 @@ def settings(**changes: Any) -> Settings:
 
 
 def question(number: int) -> Question:
-    """Return a question without an answer in the documents."""
+    """Return a question that no document answers."""
     at = datetime(2026, 3, 1, tzinfo=UTC)
     return Question(
         f"slack:T1/C1/{number}", "ask", "When does the quay open?", ASKER, PLACE, f"c{number}", at, str(number)
@@ -74,7 +74,7 @@ def question(number: int) -> Question:
 
 @dataclass
 class Channel:
-    """A platform that notes its calls and asks as soon as it is connected."""
+    """A platform that records its calls and asks as soon as it is connected."""
 
     happened: list[str] = field(default_factory=list)
     called: list[tuple[Place, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Night reports: one line per corpus in the log, and items that need attention for the admins."""
+"""Tests of night reports: one log line per corpus, and a message to admins about problems."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ def test_admins_are_notified_of_failures_and_held_back_removals() -> None:
 
 
 class _Channel:
-    """A platform that notes its calls; `faults` are raised first."""
+    """A platform that records its calls; `faults` are raised first."""
 
     def __init__(self, *faults: Exception) -> None:
         self.called: list[tuple[Place, str]] = []
@@ -67,7 +67,7 @@ class _Channel:
 
 
 def _notify(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None, **schedule: Any) -> list[float]:
-    """Notify of a night; return the seconds waited. `arrives` is connected after the first wait."""
+    """Report a night; return the seconds waited. `arrives` is connected after the first wait."""
     waits = list[float]()
 
     async def sleep(seconds: float) -> None:

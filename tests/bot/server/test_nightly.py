@@ -1,4 +1,4 @@
-"""Nightly refreshes: every source once, failures are independent, and a missed night is made up for."""
+"""Tests of nightly refreshes: each source once, independent failures, and missed nights made up for."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ def _info(name: str, at: datetime | None) -> CorpusInfo:
 
 
 class _Refresh:
-    """Refresh, or raise the error given for a corpus; note the calls."""
+    """A refresh that records its calls and raises the error given for a corpus."""
 
     def __init__(self, **errors: Exception) -> None:
         self.asked: list[tuple[str, datetime | None]] = []
@@ -106,7 +106,7 @@ def test_last_refresh_is_the_newest_of_corpora_with_a_source(
 async def _worked(
     home: Path, refreshed: datetime | None, *, nightly: str = "03:00", before: datetime | None = None, count: int = 0
 ) -> list[datetime]:
-    """Return the nights that a server runs at its start, once there are `count`; `before`: the last recorded."""
+    """Return the nights that a server runs at its start, once there are `count`, after the recorded night `before`."""
     nights = list[datetime]()
 
     async def notify(night: NightReport) -> None:
@@ -121,7 +121,7 @@ async def _worked(
         async with schedule_nights(
             lambda: _settings(nightly), _Refresh(), notify, watch=watch, corpora=infos, pulse=0.001
         ):
-            for _ in range(10):  # pulses in which something might happen that should not
+            for _ in range(10):  # pulses in which an unwanted refresh could start
                 await asyncio.sleep(0.001)
             await until(lambda: len(nights) >= count)
             rows = await history.nights.recent()
@@ -217,8 +217,8 @@ async def test_stopped_server_releases_its_night(tmp_path: Path) -> None:
         assert await _watch(history, "second", clock).keep(DUE, _done) == await _done()
 
 
-class _Stumbling(NightLog):
-    """A database that is unreachable at first."""
+class FailingNightLog(NightLog):
+    """A night log whose database is unreachable at first."""
 
     failures = 2
 
@@ -231,7 +231,9 @@ class _Stumbling(NightLog):
 
 async def test_night_waits_for_an_unreachable_database(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with open_database("", home=tmp_path) as database:
-        watch = NightLease(_Stumbling(database), build_history(database).leases, "one", Clock(NOW), look_again=0.001)
+        watch = NightLease(
+            FailingNightLog(database), build_history(database).leases, "one", Clock(NOW), look_again=0.001
+        )
         assert await asyncio.wait_for(watch.keep(DUE, _done), 60) == await _done()
 
     assert [record.cause for record in caplog.records if record.name == NIGHTLY] == [

@@ -1,4 +1,4 @@
-"""Record upkeep: each day is signed, delivered, and cleaned of old entries; failures are retried."""
+"""Tests that each day of the record is signed, delivered and cleaned, with retries after failures."""
 
 import asyncio
 from collections.abc import Iterator

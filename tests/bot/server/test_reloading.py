@@ -1,4 +1,4 @@
-"""`footnote serve` as a process takes changed settings by SIGHUP and by `footnote reload`, while people ask."""
+"""Test that `footnote serve` reads changed settings on SIGHUP and on `footnote reload`, while people ask."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ CHANGES, AT_ONCE = (20, 4) if THOROUGH else (5, 1)
 CORPORA = ("salaries", "handbook")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
 REQUEST = TurnRequest("What do the vaults hold?", ASKER)
-WRONG = "[[corpus]]\nname = 'salaries'\n"  # a second of that name
+WRONG = "[[corpus]]\nname = 'salaries'\n"  # a second corpus of this name
 
 
 def write(path: Path, scope: frozenset[str], more: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The command `footnote serve` around what it serves: what goes wrong is one plain line, and names no secret."""
+"""Tests of the command `footnote serve`: its failures are one plain line without secrets."""
 
 import json
 import logging

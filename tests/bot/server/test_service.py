@@ -1,4 +1,4 @@
-"""What a refresh goes by: the command that asks for it, else the settings in force."""
+"""Tests of the settings that a refresh uses: those of the command, else the current ones."""
 
 import gc
 from contextlib import AsyncExitStack
@@ -49,7 +49,7 @@ async def test_load_ahead_freezes_objects_and_ignores_a_wrong_model(tmp_path: Pa
     try:
         with opened(tmp_path) as store:
             async with AsyncExitStack() as stack:
-                model = LazyModel(ModelSettings("m"), stack)  # has no key
+                model = LazyModel(ModelSettings("m"), stack)  # the settings have no key
                 await load_ahead(App(LiveSettings(settings), store, **kept(store), llm=model))
         assert gc.get_freeze_count()
         assert vars(pattern)["_compiled"]

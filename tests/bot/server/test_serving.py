@@ -1,4 +1,4 @@
-"""`footnote serve` as a process: other commands work meanwhile, and however it ends, nothing is lost or left."""
+"""Tests of `footnote serve` as a process: other commands work meanwhile, and its end loses nothing."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ QUESTION = "When was Skarholm lighthouse built?"
 
 @pytest.fixture
 def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """Two pages, settings, and a model server that accepts calls and never responds."""
+    """Write two pages and settings, and run a model server that accepts calls and never responds."""
     for name, text in PAGES.items():
         (here / "docs" / name).parent.mkdir(exist_ok=True)
         (here / "docs" / name).write_text(text)
@@ -92,7 +92,7 @@ def test_commands_give_the_same_output_with_a_server_running(model: socket.socke
         assert [states.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]
 
     assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
-    # On a busy machine the loop may block, which is logged.
+    # On a busy machine the loop may be blocked, which is logged.
     assert not [
         line for line in server.lines if line["level"] != "info" and line["logger"] != "bot.server.monitoring.health"
     ]

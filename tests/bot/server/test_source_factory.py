@@ -1,4 +1,4 @@
-"""Settings of dumps and sites become sources that read the given address and send the contact."""
+"""Tests of sources opened from settings: the address they read, and the contact they send."""
 
 import bz2
 
@@ -46,7 +46,7 @@ def test_local_dump_is_read_in_place(tmp_path, cirrus):
 
 
 def test_site_is_read_by_its_rules_and_missing_token_is_reported(tmp_path):
-    """Tokens are sent over https alone; an unset variable is reported."""
+    """Tokens are sent only over https."""
     site = FakeSite()
     site.page("/a", "A", "Page A.")
     site.page("/blog/b", "B", "Page B.")

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: the first stops in order, the second hurries, and neither is an error."""
+"""Tests of SIGTERM and Ctrl-C: the first stops in order, the second at once, and neither is an error."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Background tasks that are cancelled before they begin end without a warning."""
+"""Tests that tasks cancelled before they begin end without a warning."""
 
 import asyncio
 import gc

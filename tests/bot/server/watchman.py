@@ -15,7 +15,7 @@ class Clock:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Poll for an effect without a notification."""
+    """Poll for an effect that has no notification."""
     async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - what happens elsewhere sets no event of ours
             await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""The reader of answers, with its packaged weights, on passages of our own."""
+"""Tests of the answer reader with its packaged weights on passages written for the tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which texts go through the model together."""
+"""Tests of how texts are grouped into batches for the model."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Any of Chroma's functions by name: unit vectors, and failures in one line without a key."""
+"""Tests of embedders from Chroma's functions: unit vectors, and failures in one line without a key."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from storage.indexes.embedding import MOST_CHARACTERS_SENT, SERVICE_BATCH, open_
 
 
 class Letters:
-    """Embed texts as their counts of a, b and c; note the calls."""
+    """Embed texts as their counts of a, b and c; record the calls."""
 
     def __init__(self, model_name: str = "small", api_key: str = "", url: str = "") -> None:
         self.model_name, self.api_key, self.url = model_name, api_key, url
@@ -23,7 +23,7 @@ class Letters:
 
 
 class Failing(Letters):
-    """A service that fails at its second call, with its caller's key in the message."""
+    """A service that fails at its second call with the caller's key in the message."""
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         if self.asked:
@@ -47,7 +47,7 @@ class Broken(Letters):
 
 
 class Refusing(Letters):
-    """A function that cannot be constructed, as Chroma's cannot without their package or key."""
+    """A function that cannot be constructed, like Chroma's functions without their package or key."""
 
     def __init__(self, api_key: str = "") -> None:
         raise ValueError(f"The refusing python package is not installed ({api_key})")

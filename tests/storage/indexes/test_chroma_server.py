@@ -1,4 +1,4 @@
-"""A Chroma server or Chroma Cloud: its address, requests and credentials, and errors if it does not fit."""
+"""Tests of Chroma servers and Chroma Cloud: address, requests, credentials, and reported errors."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.team_servers import TeamServers
 
 Reply = tuple[int, str]
-MOST = 300  # what Chroma Cloud writes and returns at a time
+MOST = 300  # the number that Chroma Cloud writes and returns at a time
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Settings name an embedder."""
+"""Tests of opening the embedder that the settings name."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_minilm_is_opened_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("minilm", {"device": "cuda"}, "takes no options"),  # one that would be ignored is an error
+        ("minilm", {"device": "cuda"}, "takes no options"),  # an option that would be ignored is an error
         ("cohere", {}, "cohere python package is not installed"),  # other names are Chroma's
     ],
 )

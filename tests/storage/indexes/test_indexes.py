@@ -1,4 +1,4 @@
-"""The two indexes: one contract for both, then what each has of its own."""
+"""Tests of the two indexes: one contract for both, then what is particular to each."""
 
 import json
 from contextlib import closing
@@ -22,7 +22,7 @@ def row(key: str, text: str, *, corpus: str = "handbook", title: str = "", langu
 
 
 class Dense:
-    """Adapter of the dense index for the contract."""
+    """Adapt the dense index to the contract."""
 
     def __init__(self, folder):
         self.embedder = WordEmbedder()
@@ -53,7 +53,7 @@ class Dense:
 
 
 class Lexical:
-    """Adapter of the lexical index for the contract: each write is a change that it follows."""
+    """Adapt the lexical index to the contract: each write is a change that it follows."""
 
     def __init__(self, folder):
         self.index = LexicalIndex(folder)

@@ -1,4 +1,4 @@
-"""States that are read off the event loop, by a model that is loaded when it is first needed."""
+"""Tests that the reader runs outside the event loop and loads its model at the first use."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""MiniLM's vectors are right, and do not depend on what else is embedded with them."""
+"""Tests that MiniLM's vectors are right and do not depend on the other texts of a batch."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 
 def by_hand(tensors: Mapping[str, NDArray[np.float32]], ids: list[int]) -> Array:
-    """BERT's forward pass for one text in plain numpy, written from its description: no batch, no padding, no mask."""
+    """Compute BERT's forward pass for one text in plain numpy, without batch, padding or mask."""
 
     def dense(name: str, states: Array) -> Array:
         return states @ tensors[f"{name}.weight"].T.astype(np.float64) + tensors[f"{name}.bias"]

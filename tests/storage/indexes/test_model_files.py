@@ -1,4 +1,4 @@
-"""The model's files are found, and are the ones that were published."""
+"""Tests that the model's files are found and are the published ones."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from storage.indexes.minilm import TOKENIZER, WEIGHTS, check_model, find_model_f
 
 
 def linked_model(folder: Path) -> Path:
-    """The real files under `folder`, which a test may then damage."""
+    """Link the real files under `folder`, which a test may then damage."""
     for name in (WEIGHTS, TOKENIZER):
         (folder / name).symlink_to(find_model_folder() / name)
     return folder

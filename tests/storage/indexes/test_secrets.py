@@ -1,4 +1,4 @@
-"""Secrets are recognised by their names, and never appear in a message."""
+"""Tests that secrets are recognised by their names and never appear in a message."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""States of single tokens, from the packaged model in eight bits."""
+"""Tests of the states of single tokens from the packaged 8-bit model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Texts are embedded once, and remembered vectors equal new ones."""
+"""Tests that texts are embedded once and remembered vectors equal new ones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ MOST = 4
 
 
 class Counting:
-    """Embed a text as its length and first letter; note the texts."""
+    """Embed a text as its length and first letter; record the texts."""
 
     def __init__(self) -> None:
         self.asked = list[str]()

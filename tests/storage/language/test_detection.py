@@ -1,4 +1,4 @@
-"""Detection of languages, on sentences written for these tests and on real questions if the data set is present."""
+"""Tests of language detection on written sentences and on real questions if the data set is present."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Scripts of characters."""
+"""Tests of the scripts of characters."""
 
 import pytest
 from hypothesis import given

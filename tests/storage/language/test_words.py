@@ -1,4 +1,4 @@
-"""Words, counts, terms and stop words."""
+"""Tests of words, counts, terms and stop words."""
 
 import threading
 import unicodedata
@@ -139,7 +139,7 @@ def test_stop_words_are_folded(language: str) -> None:
 
 
 def test_stop_words_of_an_unknown_language() -> None:
-    """No language means English; a language without a list has no stop words."""
+    """Without a language English is used; a language without a list has no stop words."""
     assert stop_words("") == stop_words("en")
     assert stop_words("xx") == frozenset()
 

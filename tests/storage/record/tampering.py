@@ -1,7 +1,7 @@
 """Tamper with a small record in every way, and count the changes that `footnote audit verify` misses.
 
 Each byte of each column of each entry and checkpoint is flipped; entries are removed, swapped, replayed and forged; the
-tail is cut and the history forked. After each change the whole record is verified.
+newest entries are removed and the history is forked. After each change the whole record is verified.
 """
 
 import shutil
@@ -50,7 +50,7 @@ def make_turn(turn_id: str) -> tuple[LogEntry, ...]:
 
 
 async def make_record(database: Database) -> str:
-    """Fill a record and return its last checkpoint, as a witness stores it."""
+    """Fill a record, and return its last checkpoint as a witness would store it."""
     log, heads = AuditLog(database), Checkpoints(database)
     await log.append(*make_turn("a"), LogEntry("slack:T1/C1", EntryKind.SETTING, {"key": "system"}))
     await heads.make(KEY)
@@ -60,11 +60,11 @@ async def make_record(database: Database) -> str:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to change the file without the database's guards."""
+    """One way to change the file despite the database's triggers."""
 
     kind: str
     change: Callable[[sqlite3.Connection], Any]
-    against: bool = False  # whether only a checkpoint that is stored elsewhere reveals it
+    against: bool = False  # whether only a checkpoint stored elsewhere reveals the change
 
 
 def _flip(connection: sqlite3.Connection, table: str, column: str, row: int, place: int) -> None:
@@ -87,7 +87,7 @@ def list_flips(connection: sqlite3.Connection, stride: int = 1) -> Iterator[Atte
 
 
 def list_moves(last: int) -> Iterator[Attempt]:
-    """Yield the changes to whole entries of a record of `last` entries."""
+    """Yield the changes of whole entries of a record of `last` entries."""
     copied = "turn_id, kind, at, body, salt, commitment, leaf"
     for seq in range(1, last + 1):
         yield _run("entry removed", f"DELETE FROM entries WHERE seq = {seq}")
@@ -118,7 +118,7 @@ def _swap(connection: sqlite3.Connection, one: int, other: int) -> None:
 
 
 def _forge(connection: sqlite3.Connection, seq: int) -> None:
-    """Change an entry and give it a leaf that fits."""
+    """Change an entry, and give it a matching leaf."""
     from storage.record.proof.merkle_tree import commit_body, hash_entry
 
     turn_id, kind, at, salt = connection.execute(
@@ -132,7 +132,7 @@ def _forge(connection: sqlite3.Connection, seq: int) -> None:
 
 
 def _fork(connection: sqlite3.Connection, keep: int) -> None:
-    """Forge every entry after the first `keep`, and remove their checkpoints."""
+    """Forge every entry after the first `keep`, and remove the later checkpoints."""
     last = connection.execute("SELECT max(seq) FROM entries").fetchone()[0]
     for seq in range(keep + 1, last + 1):
         _forge(connection, seq)
@@ -151,7 +151,7 @@ def open_tampered(home: Path, attempt: Attempt) -> Iterator[Database]:
 
 
 def unguard(home: Path) -> None:
-    """Drop the guards of a record, as anyone can who may write its file."""
+    """Drop the triggers of a record, as anyone who may write its file can."""
     with closing(sqlite3.connect(home / "footnote.db")) as connection, connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")

@@ -1,4 +1,4 @@
-"""Answers that admins approved as examples, and their log entries."""
+"""Tests of the answers that admins approved as examples, and of their log entries."""
 
 from datetime import UTC, datetime
 

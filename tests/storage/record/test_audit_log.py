@@ -1,4 +1,4 @@
-"""The insert-only log."""
+"""Tests of the append-only log."""
 
 import signal
 import sqlite3
@@ -23,7 +23,7 @@ EAST = timezone(timedelta(hours=5))
 
 @pytest.fixture
 def log(database: Database) -> AuditLog:
-    """A log whose clock is fixed at noon."""
+    """Return a log whose clock is fixed at noon."""
     return AuditLog(database, clock=lambda: NOON)
 
 
@@ -105,7 +105,7 @@ async def test_database_refuses_to_change_or_remove_an_entry(tmp_path: Path, sta
 
 
 def test_appended_entries_survive_a_kill(tmp_path: Path) -> None:
-    """`append` returns when it is on the disk."""
+    """`append` returns when the entry is on the disk."""
     code = (
         "import asyncio, os, signal, sys; from pathlib import Path\n"
         "from storage.record.audit_log import AuditLog; from storage.database.engine import open_database\n"

@@ -1,4 +1,4 @@
-"""What admins set for a channel by command."""
+"""Tests of the overrides that admins set for a channel by command."""
 
 from datetime import UTC, datetime
 from typing import Any

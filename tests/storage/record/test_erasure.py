@@ -1,4 +1,4 @@
-"""Erasing: nothing of the words is left in any byte of the home, all else is, and the record verifies."""
+"""Tests that erased texts are in no byte of the home, everything else is kept, and the record verifies."""
 
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -29,14 +29,14 @@ PERSON = ErasureTarget(person=ANN)
 
 
 COLUMNS = {
-    "words": {  # of people, or made from them: erased with them
+    "words": {  # texts of people or derived from them: erased
         "entries": "body",
         "questions": "body handle",
         "turns": "question",
         "turn_words": "terms",
         "examples": "body",
     },
-    "operation": {  # states, kinds, own ids, hashes, faults of the machine
+    "operation": {  # states, kinds, own ids, hashes, errors of the machine
         "entries": "turn_id kind salt commitment leaf",
         "checkpoints": "note",
         "questions": "state outcome turn_id owner",
@@ -50,19 +50,19 @@ COLUMNS = {
         "runs": "corpus state doing fault edition owner",
         "nights": "owner outcome lines",
     },
-    "names": {  # of people, by id or name: erased with them
+    "names": {  # names and ids of people: erased
         "questions": "asker",
         "spending": "asker",
         "turns": "asker asker_name",
     },
-    "places": {  # channels, conversations, messages, by their platform's ids
+    "places": {  # platform ids of channels, conversations and messages
         "questions": "key channel conversation message",
         "posts": "channel message",
         "spending": "platform channel",
         "turns": "platform workspace channel channel_name",
         "overrides": "channel",
     },
-    "documents": {  # of sources: `footnote forget` removes those
+    "documents": {  # contents of sources, which `footnote forget` removes
         "turn_documents": "corpus document",
         "document_titles": "corpus document title",
         "corpora": "name mark mark_of edition dense",
@@ -73,7 +73,7 @@ COLUMNS = {
         "failures": "corpus key reason",
         "forgotten": "corpus key title url",
     },
-    "office": {  # who did something by office, such as an admin; not erased
+    "office": {  # people acting as admins: not erased
         "examples": "by",
         "overrides": "value",
     },
@@ -96,7 +96,7 @@ def test_every_column_of_text_is_classified() -> None:
 
 
 def turn(turn_id: str, who: str, question: str, **opened: Any) -> list[LogEntry]:
-    """Make a turn in C1 whose every entry holds its question."""
+    """Make a turn in C1 whose every entry contains its question."""
     asker = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": who.split("/")[1]}
     first, step, closed, delivered = make_turn(turn_id)
     return [
@@ -250,7 +250,7 @@ async def test_held_entries_are_not_erased(database: Database, held: str) -> Non
 
     for plan in (on_hold, by_settings):
         assert (plan.turns, plan.held, plan.tickets) == ((), 1, ())
-        assert len(plan.entries) == (held == "a")  # where her answer is on hold, her rating of another is not
+        assert len(plan.entries) == (held == "a")  # a hold on her answer does not include her rating of another
     assert (free.turns, free.held) == (("a",), 0)
 
 

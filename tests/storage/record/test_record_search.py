@@ -1,4 +1,4 @@
-"""Turns are found by their recorded facts and words, and unanswered questions are grouped."""
+"""Tests of finding turns by their facts and words, and of grouping unanswered questions."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -145,7 +145,7 @@ async def test_cited_documents_list_their_answers(search: RecordSearch) -> None:
     assert (cited.corpus, cited.document, cited.title, cited.answers) == ("handbook", "leave.md", "Leave", 2)
     assert cited.last == NOON + timedelta(days=2)
     assert [turn.turn_id for turn in await search.citing("handbook", "leave.md")] == ["refund", "leave"]
-    assert await search.citing("wiki", "pay.md") == ()  # it came nearest, and no answer cites it
+    assert await search.citing("wiki", "pay.md") == ()  # it was found, and no answer cites it
     assert await search.cited_documents("wiki") == ()
 
 

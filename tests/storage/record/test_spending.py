@@ -1,4 +1,4 @@
-"""What turns took, counted from the log."""
+"""Tests of the figures of turns, summed from the log."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -60,7 +60,7 @@ async def test_earlier_spending_is_not_counted(log: AuditLog, spending: Spending
 
 
 async def test_missing_figures_count_as_zero(log: AuditLog, spending: Spending) -> None:
-    """A turn at the terminal has no channel, one without a model no usage, one of an unknown price no cost."""
+    """A turn in the terminal has no channel, one without a model no usage, one at an unknown price no cost."""
     await log.append(
         opened("a", platform="terminal", workspace="", channel="", user=""),
         closed("a", cost=None),

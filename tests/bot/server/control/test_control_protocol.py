@@ -1,4 +1,4 @@
-"""What goes over the control socket arrives as it was sent, or is refused."""
+"""Tests that messages over the control socket are decoded unchanged or refused."""
 
 import json
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""The control socket's place and its access rights."""
+"""Tests of the control socket's path and its access rights."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""A home that is reached through its control socket behaves as the home itself does."""
+"""Tests that a home behaves the same through its control socket as directly."""
 
 import asyncio
 import os
@@ -118,7 +118,7 @@ async def test_server_error_is_reported_like_a_local_one(error: Exception) -> No
 
 
 async def test_names_that_are_not_unicode_are_reported() -> None:
-    """Paths may hold any bytes; the protocol carries text alone."""
+    """Paths may contain any bytes; the protocol carries only text."""
     error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
     assert str(await failing(FakeServices(answer=error))) == "No such file or directory: caf?."
 

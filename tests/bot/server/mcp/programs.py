@@ -1,4 +1,4 @@
-"""A service whose answers are scripted, served over MCP, and the official client that asks it."""
+"""A service with scripted answers, served over MCP, and the official client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -60,7 +60,7 @@ class Library:
         try:
             await self.open.wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(0)  # as a turn does that closes its record
+            await asyncio.sleep(0)  # as a turn does to close its record
             self.stopped.set()
             raise
         if isinstance(self.result, Exception):
@@ -105,7 +105,7 @@ async def connected(address: str, token: str, era: str = ERAS[1]) -> AsyncIterat
 
 
 async def call(client: Client, tool: str, **given: Any) -> tuple[str, Any]:
-    """Call a tool that succeeds; return its text and its structured result, which the client holds to its schema."""
+    """Call a tool that succeeds; return its text and its structured result, which the client validates."""
     done = await client.call_tool(tool, given)
     assert not done.is_error, done.content
     return done.content[0].text, done.structured_content

@@ -1,4 +1,4 @@
-"""Each token has a channel's call limit and a person's budget; the home is open while a call runs."""
+"""Tests that a token has a channel's call limit and a person's budget, and that the home is open during a call."""
 
 import asyncio
 from collections.abc import AsyncIterator

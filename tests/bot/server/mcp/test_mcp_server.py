@@ -1,4 +1,4 @@
-"""Programs call over HTTP with the official client, in both versions of the protocol, within their rights."""
+"""Tests of calls over HTTP with the official client, in both versions of the protocol and within rights."""
 
 import asyncio
 from typing import Any

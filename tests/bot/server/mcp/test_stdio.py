@@ -1,4 +1,4 @@
-"""`footnote mcp` in a process of its own, asked by the official client; and the command that makes tokens."""
+"""Tests of `footnote mcp` as a process with the official client, and of the command that makes tokens."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ CORPUS = '[[corpus]]\nname = "handbook"\nvisible_to = ["mcp:tokens/anna"]\n'
 
 
 def test_stdio_client_gets_readable_corpora(here: Path) -> None:
-    """Every tool, over real pipes; any other output than the protocol would break the client."""
+    """All tools are called over real pipes, where any output outside the protocol would break the client."""
     line = format_token_line("anna", (), "t" * 43)
     (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{CORPUS}', encoding="utf-8")
     (here / "docs").mkdir()

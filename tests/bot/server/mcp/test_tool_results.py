@@ -1,4 +1,4 @@
-"""What documents say reaches a program as quoted data, whatever they say."""
+"""Tests that texts of documents are returned as quoted data, whatever they contain."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def split(text: str) -> tuple[str, list[str]]:
     lines = text.split("\n")
     mark = lines[-1]
     assert lines.count(mark) == 2
-    assert text.count(mark) == 3  # the head names it
+    assert text.count(mark) == 3  # once in the heading, twice around the text
     begin = lines.index(mark)
     return "\n".join(lines[:begin]), lines[begin + 1 : -1]
 
@@ -61,7 +61,7 @@ def rendered(words: str) -> list[tuple[Any, str]]:
 
 
 def injections() -> list[str]:
-    """Return texts written to hijack a model, if the data set is present."""
+    """Return texts written to hijack a model if the data set is present."""
     folder = Path(os.environ.get("FOOTNOTE_DATA", "/nowhere")) / "injection"
     attacks = folder / "bipia_text_attack_train.json"
     kinds = json.loads(attacks.read_text(encoding="utf-8")).values() if attacks.exists() else ()

@@ -1,4 +1,4 @@
-"""A blocked loop is reported, and so are corpora missing from the settings or from the database."""
+"""Tests that a blocked loop is logged, and corpora missing from the settings or the database."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""`/metrics`: the figures of the record, by the conventions of Prometheus, without anything that people wrote."""
+"""Tests that `/metrics` has the recorded figures in Prometheus's conventions, and no text of people."""
 
 import re
 from collections.abc import AsyncIterator, Iterable

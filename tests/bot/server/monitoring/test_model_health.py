@@ -1,4 +1,4 @@
-"""A failing model is reported until it answers again; a working one gets no extra calls."""
+"""Tests that a failing model is reported until it answers, and a working one gets no extra calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ DOWN = ModelUnavailable("the server is away", hint="start it")
 
 
 class Llm:
-    """A model that raises the given errors, then answers; it notes the calls."""
+    """A model that raises the given errors, then answers; it records the calls."""
 
     def __init__(self, *ends: Exception | None) -> None:
         self.ends, self.asked = list(ends), list[str]()

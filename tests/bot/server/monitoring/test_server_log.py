@@ -1,4 +1,4 @@
-"""The server's log: machine-readable lines without secrets in any field."""
+"""Tests that log lines are machine-readable and contain no secret in any field."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def log_everywhere(secret: str) -> None:
 @example("geheim-für-ÄÖÜ-漢字")
 @example("'\"'\"'\"'\"")
 def test_no_configured_secret_is_ever_logged(secret: str) -> None:
-    assume(len(set(secret)) > 2)  # a row of the same character may occur in any line
+    assume(len(set(secret)) > 2)  # repeated characters may occur in any line
     assume(secret not in json.dumps({"event": "", "level": "info", "logger": "bot.anything"}))
     with logged(secret) as stream:
         log_everywhere(secret)
@@ -131,7 +131,7 @@ def test_log_line_has_time_logger_and_turn() -> None:
 
     (line,) = lines(stream)
     assert line.pop("timestamp").endswith("Z")
-    del line["message"]  # a test's own handler has left it there
+    del line["message"]  # pytest's handler has added it
     assert line == {
         "event": "late",
         "level": "warning",
@@ -160,7 +160,7 @@ def test_libraries_are_logged_from_warnings_on() -> None:
 def test_unformattable_line_reveals_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
     """Python's logging would print all arguments."""
     with logged("hunter22") as stream:
-        ours = logging.getLogger().handlers[-1]  # a test's own handler raises
+        ours = logging.getLogger().handlers[-1]  # pytest's handler raises
         ours.handle(logging.LogRecord("bot.x", logging.INFO, __file__, 1, "%d", ("hunter22",), None))
 
     assert stream.getvalue() == "a log line of bot.x cannot be written\n"

@@ -1,4 +1,4 @@
-"""systemd is notified of the server's state; without systemd nothing is sent."""
+"""Tests that systemd is notified of the server's state."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Spans of turns reach a collector: where the time went, by stage and call, without what people wrote."""
+"""Tests that spans of turns, by stage and call and without texts of people, are sent to a collector."""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_
 
 @dataclass
 class Collector:
-    """A collector that accepts OTLP over HTTP alone; it notes the spans."""
+    """A collector that accepts only OTLP over HTTP; it records the spans."""
 
     address: str = ""
     bodies: list[bytes] = field(default_factory=list)

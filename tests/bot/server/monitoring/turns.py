@@ -1,4 +1,4 @@
-"""The entries of a turn, as a server appends them."""
+"""Entries of a turn as a server appends them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from pipeline.types import Answer, Conversation, Status, Turn, Usage
 from storage.types import EntryKind, LogEntry, Step
 
 BEGUN = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SECRET = "what people wrote"  # and no metric or span may contain
+SECRET = "what people wrote"  # which no metric or span may contain
 TOKENS = {"prompt_tokens": 100, "completion_tokens": 20, "cached_tokens": 40, "cost": 0.5, "attempts": 1}
 STEPS = (
     Step("search", {"query": SECRET, "k": 3, "hits": [("p", 1.0, "c", "d")]}, 20.0, 0.0),

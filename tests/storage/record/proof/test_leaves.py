@@ -1,4 +1,4 @@
-"""The leaves of entries: written with them, and kept where a body is erased."""
+"""Tests of the leaves of entries, which are written with them and kept when a body is erased."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ def rows(home: Path) -> list[tuple]:
 
 
 def leaf(seq: int, turn: str, kind: str, commitment: bytes) -> bytes:
-    """Hash a leaf as the guide describes it, of an entry at noon."""
+    """Compute the leaf of an entry at noon as the guide describes it."""
     parts = f'[1,{seq},"{turn}","{kind}","2026-03-01T12:00:00.000000Z","{commitment.hex()}"]'
     return sha256(b"\x00" + parts.encode()).digest()
 

@@ -1,4 +1,4 @@
-"""The tree is RFC 6962's: by its definition, by published roots, and no proof holds for anything else."""
+"""Tests of the Merkle tree against the definition and published roots of RFC 6962."""
 
 import hashlib
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ ROOTS = [
 
 
 def grow(leaves: Sequence[bytes]) -> dict[Node, bytes]:
-    """The complete subtrees, level by level."""
+    """Return the complete subtrees, level by level."""
     nodes = {(0, place): hash_leaf(leaf) for place, leaf in enumerate(leaves)}
     for level in range(1, len(leaves).bit_length()):
         for place in range(len(leaves) >> level):
@@ -46,7 +46,7 @@ def grow(leaves: Sequence[bytes]) -> dict[Node, bytes]:
 
 
 def define(leaves: Sequence[bytes]) -> bytes:
-    """The root by the definition of RFC 6962, section 2.1."""
+    """Return the root by the definition of RFC 6962, section 2.1."""
     if not leaves:
         return hashlib.sha256().digest()
     if len(leaves) == 1:

@@ -1,4 +1,4 @@
-"""Receipts and exports, checked by the script that people run who have nothing of ours."""
+"""Tests that receipts and exports are verified by the independent script."""
 
 import base64
 import importlib.util
@@ -63,7 +63,7 @@ def is_proof(script: ModuleType, text: str, trusted: str = "") -> bool:
 
 
 def run_script(file: Path, key: str) -> subprocess.CompletedProcess[str]:
-    """Run it with plain Python, isolated from this environment."""
+    """Run the script in plain Python, isolated from this environment."""
     command = [sys.executable, "-I", "-S", str(SCRIPT), str(file), key]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -191,7 +191,7 @@ def test_the_script_verifies_the_published_signatures(
     script: ModuleType, public: str, message: str, signature: str
 ) -> None:
     key, said, signed = map(bytes.fromhex, (public, message, signature))
-    order = int.from_bytes(signed[32:], "little") + script.L  # the same number, written otherwise
+    order = int.from_bytes(signed[32:], "little") + script.L  # the same number in another representation
 
     assert script.is_signed(key, signed, said)
     assert not script.is_signed(key, signed, said + b"x")

@@ -1,4 +1,4 @@
-"""The whole record verified: whatever was done to it behind its back is found, and nothing that was not."""
+"""Tests that verifying the record detects every tampering and reports nothing else."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""Signed notes and their keys, against vectors that others published, and changed in every byte."""
+"""Tests of signed notes and keys, against published vectors and with every byte changed."""
 
 from collections.abc import Callable
 

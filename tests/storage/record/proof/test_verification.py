@@ -1,4 +1,4 @@
-"""Checking the record of a turn against itself."""
+"""Tests of verifying the record of a turn."""
 
 from typing import Any
 
