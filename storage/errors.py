@@ -135,10 +135,7 @@ def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | Non
 
 
 def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
-    """Explain the failure of an index; Chroma and tantivy do not distinguish a full disk from a damaged file.
-
-    `cause` is the library's message, `index` the index's name, `free` the free bytes on its disk.
-    """
+    """Explain an index's failure by its message `cause` and by the disk: libraries do not report a full disk."""
     if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
     if not writable or "readonly" in cause or "Read-only" in cause:
@@ -149,10 +146,7 @@ def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writ
 
 @contextmanager
 def translate_index_errors(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
-    """Convert errors of an index's library to a `StorageError` that says what to do.
-
-    Damaged files make tantivy and Chroma panic.
-    """
+    """Convert errors and panics of an index's library to a `StorageError` that says what to do."""
     faults: tuple[type[Exception], ...] = (Panic, *kinds)
     try:
         with contain_panics():

@@ -90,10 +90,7 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
-        """Record the documents whose vectors a home is about to change, so that a crash leaves none behind.
-
-        Raises `LeaseLost`.
-        """
+        """Record whose vectors a home is about to change, so that a crash leaves none behind. Raises `LeaseLost`."""
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
@@ -125,10 +122,7 @@ class Manifest:
         return await self.database.write(lambda it: manifest_tx.adopt_changes(it, follower, now), WritePriority.BATCH)
 
     async def settle(self, names: Collection[DocumentId], follower: str, followed: int) -> bool:
-        """Record that the vectors of these documents are right, and how far a home's index has followed.
-
-        Returns False if that home was away for so long that it must start again.
-        """
+        """Record that vectors are right and how far a home's index has followed; return False if it must restart."""
         now = datetime.now(UTC)
 
         def settle(connection: sa.Connection) -> bool:

@@ -187,10 +187,7 @@ class PassageStore:
     async def store_packed(
         self, corpus: str, documents: Sequence[PackedDocument], lease: Lease | None = None
     ) -> frozenset[DocumentId]:
-        """Store new versions of packed documents without vectors. Returns and raises as `apply`.
-
-        For corpora that are not embedded eagerly.
-        """
+        """Store new versions of packed documents without vectors. Returns and raises as `apply`."""
         changes = [
             VersionChange(corpus, packed.document.key, packed.document, packed.passages, packed.body)
             for packed in documents
@@ -208,10 +205,7 @@ class PassageStore:
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
-        """Remove documents at once, also while others write; return the number of passages of each, by key.
-
-        When this returns, no search finds them; with `erasing`, no text of theirs is left in the database either.
-        """
+        """Remove documents from searches at once, and with `erasing` their texts; return numbers of passages by key."""
         stored = await self.manifest.stored(corpus, keys)
         changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
         await self.manifest.begin([(corpus, key) for key in sorted(stored)], self.lexical.name)
@@ -220,10 +214,7 @@ class PassageStore:
         return {key: len(version.passages) for key, version in stored.items()}
 
     async def words_held(self) -> dict[str, str]:
-        """Return the hashes of all passages in the lexical index by id; an unknown passage has its place as id.
-
-        For comparing the index with the manifest: it reads both completely.
-        """
+        """Return the hashes of all passages in the lexical index by id, or by place if unknown; reads everything."""
         places = await self.threads.read.run(self.lexical.places)
         versions_read = await self.manifest.versions({number for number, _ in places})
         versions = {version.number: version for version in versions_read}

@@ -83,10 +83,7 @@ class AnswerActions:
             return replace(view, receipt=await self._render_receipt(turn))
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
-        """Return each page that the conversation's answers cite and that may be read here now.
-
-        If there are none, the view has the same text whatever the reason.
-        """
+        """Return the readable pages that the conversation's answers cite, or a text that does not say why none are."""
         async with self._deny_outage(language):
             here = await find_searchable_corpora(self._app, by)
             rows = await self._app.queue.conversation(conversation, limit=_MAX_QUESTIONS)

@@ -55,10 +55,7 @@ class ActionDenied(Exception):
 
 
 def deny_unseen(language: str) -> ActionDenied:
-    """Return the refusal of a turn that is inaccessible or unknown.
-
-    `language` is the user's; the question's would reveal that the question exists.
-    """
+    """Return the refusal of a turn in the user's `language`; the question's would reveal that the question exists."""
     return ActionDenied(translate("not_here", language or "en"))
 
 
@@ -104,11 +101,8 @@ class AuthorizedTurn:
 async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> AuthorizedTurn:
     """Load a turn for a user.
 
-    Raises:
-        ActionDenied: The ticket is unknown, or this user may not see its answer, or it cites a forgotten page; all in
-            the same words.
-        StorageError: It cannot be looked up.
-        ValueError: The record has a format that no version wrote.
+    Raises `ActionDenied`, always in the same words, if the ticket is unknown, its answer may not be seen by this user,
+    or it cites a forgotten page; `StorageError`; and `ValueError` for an unknown format of the record.
     """
     here = await find_searchable_corpora(app, by)
     row = await app.queue.get(ticket)

@@ -55,10 +55,7 @@ async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
 
 
 async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSettings:
-    """Return the effective settings, or those of the file if the overrides cannot be read.
-
-    If the database cannot be read, the desk cannot store a question either, and notifies the asker.
-    """
+    """Return the effective settings, or those of the file if the overrides cannot be read."""
     try:
         return await load_channel_settings(app, channel_id)
     except StorageError:
@@ -163,12 +160,7 @@ class ChannelChange:
 async def change_channel(
     app: App, channel: str, key: str, value: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Change a setting of an admin's channel, and return the reply.
-
-    Raises:
-        ChangeRefused: the person is not an admin of this channel, or the setting may not have this value.
-        StorageError: it could not be stored.
-    """
+    """Change a setting of an admin's channel, and return the reply. Raises `ChangeRefused` or `StorageError`."""
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
     readable = await find_visible_corpora(app.settings, app.manifest, by)
@@ -182,12 +174,7 @@ async def change_channel(
 async def describe_channel(
     app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Return the settings of an admin's channel, one line per key, and how to change them.
-
-    Raises:
-        ChangeRefused: the person is not an admin, or is not in this channel.
-        StorageError: the settings cannot be read.
-    """
+    """Return an admin's channel's settings, and how to change them. Raises `ChangeRefused` or `StorageError`."""
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
@@ -217,10 +204,8 @@ def plan_channel_change(
 ) -> ChannelChange:
     """Parse a written change, and return the override to store; pure.
 
-    `ceiling` are the channel's settings in the file, `readable` the corpora that may be read there.
-
-    Raises:
-        ChangeRefused: the key or the value is unknown, or it would widen what the file allows.
+    `ceiling` are the channel's settings in the file, `readable` the corpora that may be read there. Raises
+    `ChangeRefused` if the key or value is unknown, or would widen what the file allows.
     """
     if key not in CHANNEL_KEYS:
         raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))

@@ -72,17 +72,11 @@ def merge_exchanges(
 def select_turns(
     earlier: Question, outcome: str, turn: TurnRecord | None, by: Question, scope: Collection[str]
 ) -> tuple[Turn, ...]:
-    """Return the remembered turns of an earlier question and its answer; pure.
+    """Return the remembered turns of an earlier question, which ended with `outcome`, and of its answer; pure.
 
     Retracted turns, turns that only another asker saw, and turns with unreadable sources are not remembered. If no
-    answer was shown, only the question is.
-
-    Args:
-        earlier: The earlier question.
-        outcome: How it ended.
-        turn: Its turn in the log; None if it never ran.
-        by: The question that is asked now.
-        scope: The corpora that can be read where it is asked.
+    answer was shown, only the question is. `turn` is None if it never ran; `by` is the question asked now, `scope` what
+    can be read there.
     """
     if outcome in _WITHDRAWN or (turn and (turn.retracted or not turn.corpora <= set(scope))):
         return ()

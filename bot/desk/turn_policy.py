@@ -183,12 +183,7 @@ def render_unverified_notice(text: str, answered: TurnResult, language: str) -> 
     return translate("unchecked", language, count=left, checked=checked) if checked and left > 0 else ""
 
 
-def open_desk(
-    app: App,
-    platforms: Mapping[str, Platform],
-    *,
-    clock: Clock | None = None,
-) -> Desk:
+def open_desk(app: App, platforms: Mapping[str, Platform], *, clock: Clock | None = None) -> Desk:
     """Return the desk of an opened app; it works within `desk.running()`.
 
     `platforms`, by name, may be filled until the desk runs, since they are built with it.

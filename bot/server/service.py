@@ -182,10 +182,7 @@ _COLLECTED = (1_000, 5, 100)
 
 
 async def load_ahead(app: App) -> None:
-    """Load what questions would otherwise load at first use, delaying others; takes some seconds.
-
-    The garbage collector ignores these objects: a full collection would stop everything for a sixth of a second.
-    """
+    """Load what questions would otherwise load at first use, and exempt it from garbage collection; takes seconds."""
     if isinstance(app.llm, LazyModel):
         with suppress(PipelineError):  # the first call reports it
             await app.llm.open()

@@ -122,10 +122,7 @@ class PackedVersion:
 
 
 class VersionMemory:
-    """A cache of versions, such as those of a page that many ask about; for several threads.
-
-    A version is read once per state of the database, and unpacked once.
-    """
+    """A cache of versions for several threads: each is read once per state of the database and unpacked once."""
 
     def __init__(self, most: int = 100_000) -> None:
         """Cache versions with `most` passages in all, about 1 KB each."""

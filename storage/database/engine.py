@@ -74,10 +74,8 @@ class Database:
     async def write(self, function: Callable[[Connection], T], priority: WritePriority = WritePriority.RECORD) -> T:
         """Run `function` alone in one transaction, committed when this returns, rolled back if it raises.
 
-        Urgent calls overtake earlier ones, and wait for the running one: no transaction may take long.
-
-        Raises:
-            StorageError: The disk is full, the file is damaged, another process keeps it locked, ...
+        Urgent calls overtake earlier ones, and wait for the running one: no transaction may take long. Raises
+        `StorageError`, for example if the disk is full, the file damaged or locked by another process.
         """
         return await self._writer.run(priority, _run_transaction, self._writing, self._file, function)
 
@@ -121,10 +119,7 @@ class Database:
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
     async def compact(self, *, whole: bool) -> bool:
-        """Clear removed data from SQLite's log, and if `whole`, from its file; a server does that by itself.
-
-        Returns False if another process is reading the log, which then remains. Raises `StorageError`.
-        """
+        """Clear removed data from SQLite's log, and if `whole`, its file; return False if a process reads the log."""
         return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file, whole)
 
     async def check_writable(self) -> None:

@@ -72,10 +72,7 @@ def settle_changes(connection: sa.Connection, names: Iterable[DocumentId], follo
 
 
 def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tuple[DocumentId, ...]:
-    """Return the documents that a home left unsettled, and adopt those of homes not seen for minutes.
-
-    Homes seen lately are still working: they write vectors before their documents.
-    """
+    """Return the documents that a home left unsettled, and adopt those of homes not seen for minutes."""
     living = sa.select(followers.c.name).where(followers.c.seen >= at - LIVING, followers.c.name != follower)
     left = connection.execute(sa.select(pending).where(pending.c.follower.not_in(living))).all()
     begin_changes(connection, {(row.corpus, row.key) for row in left}, follower)

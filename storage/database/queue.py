@@ -49,10 +49,7 @@ class Queue:
     clock: Clock = utc_now
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
-        """Store a question; return its row and whether it is new. A question with a known key stays unchanged.
-
-        Raises `TypeError` or `ValueError` for a body that is not strict JSON.
-        """
+        """Store a question unless its key exists; return its row and whether it is new. Its body is strict JSON."""
         taken_over = ("key", "channel", "conversation", "message", "handle", "sending")
         named = {name: getattr(question, name) for name in taken_over}
         stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}
@@ -80,10 +77,7 @@ class Queue:
         turn_id: str | None = None,
         sending: bool | None = None,
     ) -> bool:
-        """Lease a question to `owner`, and record its progress as `note` does.
-
-        Returns False unless `open` would list it.
-        """
+        """Lease a question to `owner` if `open` would list it, record progress like `note`; return whether it did."""
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         known = _drop_unset(turn_id=turn_id, sending=sending)
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)
@@ -114,12 +108,9 @@ class Queue:
     ) -> None:
         """Record the progress of a question, whatever its state; None leaves a value unchanged.
 
-        Args:
-            ticket: The question's number.
-            turn_id: The turn that answers it; empty to remove it.
-            sending: Whether its first post was begun but may not have ended.
-            posted: All messages that show its answer, in order.
-            text: Its new text; if the question is running, the edit counts as one more question.
+        `turn_id` is the turn that answers it, or empty to remove it; `sending` whether its first post was begun but may
+        not have ended; `posted` all messages that show its answer, in order; `text` its new text: if the question is
+        running, the edit counts as one more question.
         """
         known, now = _drop_unset(turn_id=turn_id, sending=sending), self.clock()
 

@@ -105,10 +105,7 @@ class RefreshLog:
     database: Database
 
     async def begin(self, corpus: str, at: datetime, owner: str, night: datetime | None = None) -> int:
-        """Record the start of a run, and return its number. The caller holds the corpus's lease.
-
-        An unfinished earlier run of the corpus lost its process, and is recorded as lost.
-        """
+        """Record the start of a run by the lease's holder, and that unfinished ones were lost; return its number."""
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
         return await self.database.write(lambda connection: _begin_run(connection, row))
 

@@ -124,18 +124,10 @@ bodies = _table(
 )
 
 # Documents whose vectors a home is changing. If it dies, another home finishes them.
-pending = _table(
-    "pending",
-    *_keys("corpus", "key", "follower"),
-)
+pending = _table("pending", *_keys("corpus", "key", "follower"))
 
 # Up to which change the lexical index of each home has followed, and when it last reported that.
-followers = _table(
-    "followers",
-    *_keys("name"),
-    Column("followed", BigInteger, nullable=False),
-    *_moments("seen"),
-)
+followers = _table("followers", *_keys("name"), Column("followed", BigInteger, nullable=False), *_moments("seen"))
 
 # The vectors that lazy corpora keep, and how useful each is; see `storage.search.lazy_vectors`.
 vector_uses = _table(
@@ -148,10 +140,7 @@ vector_uses = _table(
 )
 
 failures = _table(
-    "failures",
-    Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
-    *_keys("key"),
-    *_texts("reason"),
+    "failures", Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True), *_keys("key"), *_texts("reason")
 )
 
 # Triggers refuse every removal of a row, and every change except the erasure of a body; see the migrations.
@@ -169,11 +158,7 @@ entries = _table(
 )
 
 # The signed heads of the record's tree; see `storage.record.proof.checkpoints`.
-checkpoints = _table(
-    "checkpoints",
-    Column("size", Integer, primary_key=True, autoincrement=False),
-    *_texts("note"),
-)
+checkpoints = _table("checkpoints", Column("size", Integer, primary_key=True, autoincrement=False), *_texts("note"))
 
 # Accepted questions. They stay when they are done, so that none is accepted twice.
 questions = _table(
@@ -257,25 +242,13 @@ turn_documents = _table(
 )
 
 # The last titles of those documents.
-document_titles = _table(
-    "document_titles",
-    *_keys("corpus", "document"),
-    *_texts("title"),
-)
+document_titles = _table("document_titles", *_keys("corpus", "document"), *_texts("title"))
 
 # The terms of questions and answers, by the turn's number. In SQLite this is an FTS5 table with its own index.
-turn_words = _table(
-    "turn_words",
-    Column("rowid", Integer, primary_key=True, autoincrement=False),
-    *_texts("terms"),
-)
+turn_words = _table("turn_words", Column("rowid", Integer, primary_key=True, autoincrement=False), *_texts("terms"))
 
 # Channel settings made by admins' commands; the log has who made them and when.
-overrides = _table(
-    "overrides",
-    *_keys("channel", "key"),
-    *_texts("value"),
-)
+overrides = _table("overrides", *_keys("channel", "key"), *_texts("value"))
 
 # Answers that admins approved as worked examples; the log has who approved and dropped them.
 examples = _table(
@@ -288,18 +261,9 @@ examples = _table(
 )
 
 # Documents that were forgotten, with their names; no refresh brings them back.
-forgotten = _table(
-    "forgotten",
-    *_keys("corpus", "key"),
-    *_texts("title", "url", default=""),
-)
+forgotten = _table("forgotten", *_keys("corpus", "key"), *_texts("title", "url", default=""))
 
-leases = _table(
-    "leases",
-    *_keys("name"),
-    *_texts("owner"),
-    *_moments("until"),
-)
+leases = _table("leases", *_keys("name"), *_texts("owner"), *_moments("until"))
 
 # Without a foreign key, as a run may fail before its corpus is known.
 runs = _table(

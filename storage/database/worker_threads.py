@@ -39,10 +39,7 @@ class ThreadPool(_Closing):
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function` in the pool; a panic in it is raised as `Panic`.
-
-        Cancelling stops only the wait: a running call cannot be abandoned.
-        """
+        """Run `function` in the pool; a panic in it is raised as `Panic`. Cancelling stops only the wait."""
         call = functools.partial(contain_panics()(function), *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
@@ -64,10 +61,7 @@ class _PendingCall:
 
 
 class PriorityWorker(_Closing):
-    """A named thread that runs the most urgent call first: `await worker.run(priority, function, ...)`.
-
-    A running call is never interrupted, so the most urgent call waits for at most one other.
-    """
+    """A named thread that runs the most urgent waiting call next: `await worker.run(priority, function, ...)`."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)

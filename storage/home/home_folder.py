@@ -88,10 +88,7 @@ def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Remove other users' permissions on a file or folder of this user. Raises `OSError`.
-
-    Files of other users, and shared folders such as `/tmp`, stay as they are: the doctor reports them.
-    """
+    """Remove other users' permissions on a file or folder that only this user owns and uses. Raises `OSError`."""
     status = path.stat()
     if status.st_mode & 0o077 and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
         path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
@@ -193,10 +190,7 @@ def holds_passages(file: Path) -> bool:
 
 
 def probe_folder(folder: Path) -> float:
-    """Write a file into a folder; return how many seconds its file system's clock is ahead of ours. Blocks.
-
-    Raises `HomeUnusable` if it cannot be written, or its disk is full.
-    """
+    """Write a file into a folder; return the seconds by which its clock is ahead. Blocks; raises `HomeUnusable`."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
             before = time.time()

@@ -185,10 +185,7 @@ _PROBE = [1.0, 0.0, 0.0]
 
 
 def probe_chroma(place: ChromaServer) -> None:
-    """Write into a temporary collection on a server, search it, and remove it. Blocks.
-
-    Raises a `StorageError` that names the step that failed.
-    """
+    """Write into a temporary collection, search it, and remove it. Blocks; raises a `StorageError` naming the step."""
     with ExitStack() as stack:
         client = connect_chroma(place)
         stack.callback(close_chroma, client)

@@ -159,10 +159,7 @@ EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
 def open_chroma_embedder(
     function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
 ) -> "ChromaEmbedder":
-    """Open one of Chroma's embedding functions, and call it once to learn the length of its vectors.
-
-    Raises `EmbeddingUnavailable`.
-    """
+    """Open and try one of Chroma's embedding functions. Raises `EmbeddingUnavailable`."""
     known = _load_chroma_functions() if known is None else known
     if function not in known:
         near = ", ".join(get_close_matches(function, ["minilm", *known], cutoff=0.4)) or "minilm"

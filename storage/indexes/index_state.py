@@ -53,10 +53,7 @@ _LOST_HINT = (
 
 
 def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
-    """Raise `DatabaseUnusable` if SQLite's file is missing or empty while its indexes are not. Blocks.
-
-    Indexes never have a passage that the database lacks, so the database was lost.
-    """
+    """Raise `DatabaseUnusable` if SQLite's file is missing or empty but its indexes are not. Blocks."""
     file = home / "footnote.db"
     if holds_passages(file):
         return

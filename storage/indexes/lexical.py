@@ -1,8 +1,4 @@
-"""The lexical index: BM25 over terms in tantivy, one index for all corpora.
-
-`storage.language.words` makes the terms of passages and questions, so tantivy itself only splits at spaces. All calls
-block.
-"""
+"""The lexical index: BM25 in tantivy over the terms of `storage.language.words`, for all corpora. Calls block."""
 
 import json
 import shutil
@@ -81,10 +77,7 @@ class LexicalIndex:
         return str(self._stamp["name"])
 
     def follow(self, added: Iterable[IndexedVersion], retired: Iterable[int], upto: int) -> None:
-        """Add versions, remove retired ones, and commit: searches then see the manifest as of `upto`.
-
-        If it is interrupted, it can simply be repeated.
-        """
+        """Add versions, remove retired ones, and commit, so that searches see `upto`; may be repeated after errors."""
         tantivy = _load_tantivy()
         versions = tuple(added)
         reached = self._stamp["reached"]  # it may already hold versions newer than `followed`
@@ -107,10 +100,7 @@ class LexicalIndex:
         self._write_stamp(followed=upto)
 
     def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[dict[Place, float], int]:
-        """Return the BM25 scores of the `k` best passages of `corpora`, and the last change that the search saw.
-
-        Passages that share no term with the text are left out.
-        """
+        """Return the BM25 scores of the `k` best passages sharing a term, and the last change that the search saw."""
         groups = self._expand(text)
         with self._translating_errors():
             with self._switching:
@@ -207,10 +197,7 @@ class LexicalIndex:
     def _find_all(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float] | None:
-        """Search all corpora and filter by scope, three times as fast if the scope is most of the index.
-
-        Returns None if better hits might be missing.
-        """
+        """Search all corpora and filter by scope, faster for a broad one; None if better hits might be missing."""
         within = sum(searcher.doc_freq("corpus", corpus) for corpus in corpora)
         if within < WITHOUT_SCOPE * searcher.num_docs:
             return None
@@ -295,10 +282,7 @@ def _prepare(index: Any) -> Any:
 
 
 def _find_damaged_file(folder: Path, most: float) -> str:
-    """Return the name of a file that does not match tantivy's checksum at its end; empty if all match.
-
-    A search over such a file would fail, panic, or silently return wrong passages.
-    """
+    """Return the name of a file that does not match tantivy's checksum, or empty; a search could fail or be wrong."""
     segments = json.loads((folder / "meta.json").read_text())["segments"]
     for segment in segments:
         name = segment["segment_id"].replace("-", "")

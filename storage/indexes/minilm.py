@@ -52,10 +52,7 @@ def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
 
 
 def check_model(folder: Path) -> None:
-    """Check the hashes of the model's files (90 MB; under 0.1 s on a processor with SHA instructions).
-
-    Raises `EmbeddingUnavailable`.
-    """
+    """Check the hashes of the model's files (90 MB, 0.1 s with SHA instructions). Raises `EmbeddingUnavailable`."""
     for name, expected in SHA256.items():
         path = folder / name
         try:

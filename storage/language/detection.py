@@ -1,7 +1,4 @@
-"""Detect a text's language: by its script, and among languages of one script by letters and function words.
-
-Also names languages, from `languages.json` in this folder.
-"""
+"""Detect a text's language by its script, letters and function words; name languages, from `languages.json`."""
 
 import json
 from collections import Counter, defaultdict

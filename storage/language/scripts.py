@@ -1,7 +1,4 @@
-"""Find the script of a character, and the share of Latin letters in a text.
-
-Only characters are considered: `detection` finds languages, `words` words.
-"""
+"""Find the script of a character, and the share of Latin letters in a text."""
 
 import unicodedata
 from bisect import bisect_right

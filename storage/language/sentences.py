@@ -105,10 +105,7 @@ _SOUTHEAST_SPACE = lazy_compile(
 
 
 def sentence_spans(text: str) -> tuple[Span, ...]:
-    """Return the start and end of each sentence of `text`, in order, without the white space around them.
-
-    They do not overlap, and together contain all characters except white space.
-    """
+    """Return the start and end of each sentence of `text`, in order, without the white space around them."""
     return tuple(
         trimmed
         for start, end in block_spans(text)

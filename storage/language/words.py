@@ -213,10 +213,7 @@ def stop_words(language: str = "") -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _word_pattern() -> re.Pattern[str]:
-    """Match a word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
-
-    The re module's word characters exclude combining marks, without which Hindi and vocalised Arabic break apart.
-    """
+    """Match a word: an unspaced run, a date, number or version, an acronym, or letters with marks and digits."""
     marks = "".join(char for char in map(chr, range(0x300, 0x3100)) if unicodedata.category(char).startswith("M"))
     letter = rf"(?:(?![{UNSPACED_CLASS}_])[\w{marks}\u200c\u200d])"
     return re.compile(

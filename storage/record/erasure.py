@@ -193,10 +193,7 @@ def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator
 def _list_elsewhere(
     connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
 ) -> Iterator[int]:
-    """Yield entries outside of the turns: a person's actions on others' answers, and turns of others that quote them.
-
-    For an erasure by age, also who read what before then.
-    """
+    """Yield entries outside of the turns: actions on others' answers, turns that quote them, and old readings."""
     if target.before:
         read = entries.c.kind == EntryKind.READ.value, entries.c.at < target.before, entries.c.body != ""
         yield from connection.execute(select(entries.c.seq).where(*read)).scalars()

@@ -22,10 +22,7 @@ class QuestionGroup(Generic[T]):
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Group questions: each joins the group with the most similar first question, or starts a group.
-
-    The largest group comes first; of equal ones, the one whose first question was given first.
-    """
+    """Group each question with the most similar first question or alone; return the largest group first."""
     listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []

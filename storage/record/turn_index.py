@@ -363,10 +363,7 @@ def _describe_spending(row: Mapping[str, Any], opening: Row[str, str, str, str] 
 
 
 def measure_spending(closed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cost of a turn from the body of its closing entry. Pure.
-
-    A missing figure counts as 0, so that it never keeps a turn from being recorded.
-    """
+    """Return the cost of a turn from the body of its closing entry, counting missing figures as 0. Pure."""
     usage = closed.get("usage") or {}
     tokens = (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     return {"tokens": tokens, "cost": usage.get("cost") or 0.0}

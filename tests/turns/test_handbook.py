@@ -207,11 +207,7 @@ async def test_question_with_three_parts_is_answered(documents: DocumentApp) -> 
         ),
     )  # fmt: skip
 
-    assert answered.pages == [
-        ["About Tolliver & Ebb"],
-        ["Calibration and repairs"],
-        ["Travel rules 2026"],
-    ]
+    assert answered.pages == [["About Tolliver & Ebb"], ["Calibration and repairs"], ["Travel rules 2026"]]
 
 
 async def test_refined_draft_adds_no_claims(opened: DocumentApp) -> None:

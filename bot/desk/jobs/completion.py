@@ -134,10 +134,7 @@ async def store_with_retry(job: Job, store: Callable[[], Awaitable[T]]) -> T:
 
 
 async def settle_job(job: Job, result: DeliveryResult) -> bool:
-    """Record a job's outcome, and return whether that succeeded before the server stops.
-
-    Retries until then: the answer is posted, and must not be posted again.
-    """
+    """Record a job's outcome, retrying as its answer must not be posted twice; return False if the server stops."""
     job.delivering = True
     try:
         return await store_with_retry(job, lambda: _store_end(job, result))

@@ -17,14 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bot.desk.platform_port import (
-    CannotPost,
-    ContentRefused,
-    Platform,
-    PlatformError,
-    PlatformUnavailable,
-    PostGone,
-)
+from bot.desk.platform_port import CannotPost, ContentRefused, Platform, PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import Clock, compute_backoff
 from bot.types import DeliveryCapabilities, PostedMessages, ProgressSign, Question, log_event
 from bot.views.turn_view import View
@@ -109,10 +102,8 @@ class MessageWriter:
         Refused content is shown as plain text; if the platform refuses that too, the earlier posts are deleted, as they
         promise an answer.
 
-        Raises:
-            CannotPost, PostGone: The platform refuses it.
-            DeliveryUnknown: It may have been shown.
-            StorageError: The progress could not be stored.
+        Raises `CannotPost` or `PostGone` if the platform refuses it, `DeliveryUnknown` if it may have been shown,
+        `StorageError`.
         """
         await self.settle()
         if self.fault:

@@ -196,10 +196,7 @@ class Scheduler:
         return self._tasks.spawn(work)
 
     def enqueue(self, row: QueuedQuestion) -> None:
-        """Put a question in its line; a retraction starts immediately.
-
-        Does nothing if the question is already here, or its platform is not connected.
-        """
+        """Enqueue a question unless it is present or its platform is unconnected; a retraction starts immediately."""
         platform = self._platforms.get(row.channel.partition(":")[0])
         if self._leases is None or platform is None or row.ticket in self._jobs:
             return

@@ -71,13 +71,9 @@ def plan_recovery(
 ) -> RecoveryStep:
     """Decide the next step by the question's row and its turn's log entries; pure.
 
-    Args:
-        row: The question in the queue.
-        ways: The platform's features for its answer.
-        entries: The log entries of the row's turn.
-        turn: The same, parsed; None if there is no turn.
-        fits: Whether everything behind the turn's answer may still be read there.
-        reworded: Whether the question was edited after the turn was opened.
+    `ways` are the platform's features for its answer; `turn` is parsed from `entries`, None if there is none; `fits`
+    means that everything behind its answer may still be read there, `reworded` that the question was edited after it
+    was opened.
     """
     if turn is not None and turn.retracted:
         return RecoveryStep(RecoveryAction.REMOVE, DeliveryOutcome.RETRACTED)
@@ -106,11 +102,7 @@ def _was_cut_short(result: TurnResult | None) -> bool:
 
 
 async def run_job(job: Job) -> bool:
-    """Process a question; return False if another process has it, or the server stops first.
-
-    Raises:
-        asyncio.CancelledError: The process is about to end; the next start continues.
-    """
+    """Process a question; return False if another process has it, or the server stops first."""
     try:
         with contain_panics():
             if not await _claim(job):
@@ -260,10 +252,7 @@ async def _is_presentable(job: Job, plan: TurnPlan, result: TurnResult) -> bool:
 
 
 async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
-    """Record why the question is not answered, then reply with the reason.
-
-    Excluded askers get a reply only to an interaction, which expects one.
-    """
+    """Record the reason of a refusal, then reply with it; an excluded asker gets a reply only to an interaction."""
     await job.context.ports.record_unanswered(request, job.question.task, Status.REFUSED, why)
     unexpected = why.kind == EXCLUDED and not job.question.handle
     notice = build_notice_view(job.ticket, job.language, why.message)

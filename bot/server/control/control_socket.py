@@ -101,10 +101,7 @@ def _clear(folder: Path) -> None:
 
 @asynccontextmanager
 async def connect_service(home: Path) -> AsyncIterator["RemoteService | None"]:
-    """Yield the service of the server that has the home open; None if none answers, as after a kill.
-
-    Raises `VersionMismatch` if the server runs another version of the code.
-    """
+    """Yield the service of the server that has the home open, or None. Raises `VersionMismatch`."""
     path = find_socket(home)
     if not path:
         yield None

@@ -127,10 +127,7 @@ class RemoteService:
 
 @asynccontextmanager
 async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
-    """Connect to the server at a socket; yield None if none answers.
-
-    Raises `VersionMismatch` if it runs another version of the code.
-    """
+    """Connect to the server at a socket; yield None if none answers. Raises `VersionMismatch`."""
     # A new connection for each request: an idle one might have been closed while the user was thinking.
     transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
     async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:

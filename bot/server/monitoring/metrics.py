@@ -151,6 +151,18 @@ class ServerState:
     free: int | None = None  # bytes on the home's disk
 
 
+CORPUS_GAUGES: tuple[tuple[str, str, Callable[[CorpusInfo], float | None]], ...] = (
+    ("corpus_documents", "Documents that can be found.", lambda info: info.documents),
+    ("corpus_passages", "Passages that can be found.", lambda info: info.passages),
+    ("corpus_unreadable_documents", "Documents that the last refresh could not read.", lambda info: info.failures),
+    (
+        "corpus_last_success_timestamp_seconds",
+        "When a refresh last ran to its end.",
+        lambda info: info.refreshed.timestamp() if info.refreshed else None,
+    ),
+)
+
+
 def describe_state(state: ServerState) -> Iterator[Metric]:
     """Return a state as metrics. Pure."""
     yield InfoMetricFamily(f"{PREFIX}_build", "The versions of the running software.", dict(state.versions))
@@ -160,28 +172,9 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
     yield _gauge("store_size_bytes", "The disk space of each store in the home.", ["store"], _single(state.sizes))
     if state.free is not None:
         yield GaugeMetricFamily(f"{PREFIX}_disk_free_bytes", "Free space on the home's disk.", value=state.free)
-    corpora = state.corpora
-    yield _gauge(
-        "corpus_documents",
-        "Documents that can be found.",
-        ["corpus"],
-        ((info.name, info.documents) for info in corpora),
-    )
-    yield _gauge(
-        "corpus_passages", "Passages that can be found.", ["corpus"], ((info.name, info.passages) for info in corpora)
-    )
-    yield _gauge(
-        "corpus_unreadable_documents",
-        "Documents that the last refresh could not read.",
-        ["corpus"],
-        ((info.name, info.failures) for info in corpora),
-    )
-    yield _gauge(
-        "corpus_last_success_timestamp_seconds",
-        "When a refresh last ran to its end.",
-        ["corpus"],
-        ((info.name, info.refreshed.timestamp()) for info in corpora if info.refreshed),
-    )
+    for name, text, count in CORPUS_GAUGES:
+        values = [(info.name, count(info)) for info in state.corpora]
+        yield _gauge(name, text, ["corpus"], [(label, value) for label, value in values if value is not None])
     yield _counter(
         "refreshes",
         "Recorded refreshes that ended, of all servers.",

@@ -14,11 +14,7 @@ _PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=16)
 
 
 class WatchedModel:
-    """An `LLM` that reports whether it answers.
-
-    It is probed when the server starts and after a failed call, then every minute until it answers; while calls
-    succeed, no probe is sent.
-    """
+    """An `LLM` whose state is known: it is probed at the start, and after a failed call until it answers."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm, self._doubted = llm, asyncio.Event()

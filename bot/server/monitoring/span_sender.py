@@ -1,7 +1,4 @@
-"""Send planned spans to a collector by OpenTelemetry.
-
-A trace's id is derived from the turn's, so that spans of other processes for the same turn join it.
-"""
+"""Send planned spans to a collector by OpenTelemetry; a trace's id is derived from the turn's."""
 
 import hashlib
 from datetime import datetime

@@ -1,7 +1,4 @@
-"""Notify systemd, if it started the server: ready, stopping, and alive.
-
-The event loop itself reports that it is alive, so that a server whose loop is stuck is restarted.
-"""
+"""Notify systemd when the server is ready, alive or stopping; it restarts a server whose event loop is stuck."""
 
 import asyncio
 import logging

@@ -144,10 +144,7 @@ class TurnTracer:
 
 @asynccontextmanager
 async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator[TurnTracer | None]:
-    """Yield a tracer that sends to an address or by OpenTelemetry's variables; None if neither is set.
-
-    Raises `TracingUnavailable`.
-    """
+    """Yield a tracer to an address or by OpenTelemetry's variables, or None. Raises `TracingUnavailable`."""
     if not (address or any(environ.get(name) for name in ENDPOINTS)):
         yield None
         return

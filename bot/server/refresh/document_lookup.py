@@ -80,12 +80,9 @@ async def reread_document(
 ) -> tuple[RefreshReport, ...]:
     """Ingest the document with this address, key or title again; return a report for each corpus that has it.
 
-    Only the corpora of a known or forgotten document are asked, or all `sources` (by corpus) for an unknown one.
-
-    Raises:
-        NoSuchDocument: No source has such a document.
-        SeveralDocuments: Several documents of one corpus have this title.
-        Exception: The error of the only source that may have it.
+    Only the corpora of a known or forgotten document are asked, or all `sources` (by corpus) for an unknown one. Raises
+    `NoSuchDocument` if no source has it, `SeveralDocuments` if several documents of one corpus have this title, or the
+    error of the only source that may have it.
     """
     forgotten = await app.manifest.find_forgotten(address)
     if pages := [document for document in forgotten if is_web_corpus(document.corpus)]:

@@ -159,10 +159,7 @@ class NightLease:
             log.warning("cannot store nightly report", extra={"cause": f"{error} {error.hint}"})
 
     async def _renew(self) -> None:
-        """Renew the lease until another process has it.
-
-        One that lapsed while the database was unreachable is still ours.
-        """
+        """Renew the lease, even one that lapsed while the database was unreachable, until another process has it."""
         while True:
             await asyncio.sleep(self.renewing)
             with suppress(StorageError):
@@ -268,13 +265,11 @@ async def schedule_nights(
     corpora: Sequence[CorpusInfo],
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Run the nightly refreshes of `[schedule] nightly` within the block.
+    """Run the nightly refreshes of `[schedule] nightly` within the block; a missed night is made up for at once.
 
-    A missed night is made up for at once. Nights before the first recorded one count as missed only after the last
-    refresh of any corpus.
-
-    `read` returns current settings. `notify` receives the report of each refresh run here; its errors are logged.
-    `watch` ensures that only one process runs each night.
+    Nights before the first recorded one count as missed only after the last refresh of any corpus. `read` returns
+    current settings; `notify` receives the report of each refresh run here, and its errors are logged; `watch` ensures
+    that only one process runs each night.
     """
 
     async def work(due: datetime) -> None:

@@ -33,10 +33,7 @@ def hash_children(left: bytes, right: bytes) -> bytes:
 
 
 def _cover(first: int, last: int) -> Iterator[Node]:
-    """Yield the largest complete subtrees of the leaves from `first` to before `last`, from left to right.
-
-    `first` is a multiple of the largest power of two that fits in between.
-    """
+    """Yield the largest complete subtrees of the leaves from `first`, which is aligned, to before `last`, in order."""
     while first < last:
         level = (last - first).bit_length() - 1
         yield level, first >> level

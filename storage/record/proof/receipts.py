@@ -37,10 +37,7 @@ class RecordPosition:
 
 
 async def find_position(database: Database, turn_id: str) -> RecordPosition | None:
-    """Return an answer's position, with a checkpoint by a recorded key; None if it has no answer.
-
-    Raises `StorageError`.
-    """
+    """Return an answer's position with a checkpoint by a recorded key, or None. Raises `StorageError`."""
     return await database.read(lambda connection: _find_position(connection, turn_id))
 
 

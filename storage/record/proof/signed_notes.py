@@ -186,10 +186,7 @@ def load_key(file: Path) -> SigningKey:
 
 
 def create_key(file: Path, name: str = "") -> SigningKey:
-    """Create a key in a file that only its owner can read; an existing file is moved aside.
-
-    Blocks; raises `KeyUnusable`.
-    """
+    """Create a key in a file for its owner only; an existing file is moved aside. Blocks; raises `KeyUnusable`."""
     key = make_signing_key(name)
     part = file.with_name(f"{file.name}.part")
     try:

@@ -97,10 +97,7 @@ def strip_marks(text: str) -> str:
 
 
 def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[str]:
-    """Check that the delivered text contains the whole answer, unless some of it did not fit.
-
-    `own_words` is the answer as returned by `strip_marks`.
-    """
+    """Check that the delivered text contains `own_words`, the whole answer, unless some of it did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
     if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
         yield "the delivered text differs from the recorded answer"

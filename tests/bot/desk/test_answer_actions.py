@@ -465,7 +465,7 @@ async def test_admin_approves_an_example_once(recorded):
     assert not await actions.offers_example(ticket, in_channel())
     assert await actions.approve(ticket, in_channel(), language="de") == translate("example_known", "de")
     assert record.acts("example") == [
-        {"what": "example", "by": "slack:T1/U1", "where": "slack:T1/C1", "state": "added"},
+        {"what": "example", "by": "slack:T1/U1", "where": "slack:T1/C1", "state": "added"}
     ]
     (example,) = record.examples.kept
     assert example.body["corpora"] == ("alpha",)

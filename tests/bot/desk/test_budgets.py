@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.app import App
-from bot.desk.turn_policy import (
-    BudgetDecision,
-    BudgetUse,
-    check_budget,
-    decide_budget,
-    find_day,
-    find_month,
-)
+from bot.desk.turn_policy import BudgetDecision, BudgetUse, check_budget, decide_budget, find_day, find_month
 from bot.settings.tables.settings_tables import LimitSettings, Settings
 from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
