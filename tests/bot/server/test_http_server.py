@@ -148,7 +148,7 @@ async def test_incomplete_requests_are_disconnected(sent: bytes, caplog: pytest.
         return PlainTextResponse("42")
 
     routes = [Route("/slack/events", echo, methods=["POST"]), Route("/think", think)]
-    app, limits = build_http_app({}, str, routes), ConnectionLimits(0.05)
+    app, limits = build_http_app({}, str, routes), ConnectionLimits(0.5)
     async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(60):
         thinking = asyncio.create_task(client.get(address + "/think"))
         await begun.wait()
