@@ -27,7 +27,7 @@ from pipeline.types import Conversation, Turn
 from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
 from storage.database.refresh_log import Leases
-from storage.database.worker_threads import ThreadPool
+from storage.database.worker_threads import IndexThreads, ThreadPool
 from storage.home.home_folder import lock_home
 from storage.home.record_database import open_record
 from storage.indexes.dense import open_dense_index
@@ -35,7 +35,7 @@ from storage.indexes.embedding import LazyReader, load_answer_reader, load_token
 from storage.indexes.index_state import refuse_lost_database
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import IndexThreads, PassageStore
+from storage.passages import PassageStore
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
@@ -91,7 +91,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
         if not rebuilding:
             await store.recover()
             await store.check()
-        stack.push_async_callback(store.lazy.flush)
+        stack.push_async_callback(store.flush)
         supports, examines = _build_checkers(settings, store.threads.states)
         web, load = open_web_search(settings.search_engine), LoadWatch()
         yield App(

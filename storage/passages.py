@@ -8,9 +8,8 @@ which change: searches see the manifest as of that change.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 from storage.database.bodies import pack_passages
 from storage.database.document_versions import DocumentChange, PackedDocument, VersionChange
 from storage.database.refresh_log import Leases, RefreshLog
-from storage.database.worker_threads import ThreadPool
+from storage.database.worker_threads import IndexThreads
 from storage.errors import REINDEX_HINT, IndexStale
 from storage.indexes.dense import DenseIndex, DenseRebuild
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
@@ -36,10 +35,8 @@ from storage.search.candidate_search import (
     apply_bonus,
     fuse_scores,
 )
-from storage.search.lazy_vectors import LazyVectors
-from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, Document, DocumentId, Hit, Lease, Passage
-
-PassageRow = tuple[Document, Passage]
+from storage.search.lazy_vectors import LazyVectors, PassageRow
+from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, DocumentId, Hit, Lease, Passage
 
 CANDIDATES = 50  # passages that each retriever offers to the fusion
 DISAMBIGUATION_MALUS = 20.0  # deviations subtracted from the score of disambiguation pages, which come last
@@ -47,25 +44,6 @@ UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for so many pa
 EMBED_BATCH = 64  # passages embedded at a time; larger batches are not faster, and make others wait
 REINDEX_DOCUMENTS = 100
 FOLLOWED_PASSAGES = 5_000  # per commit of the lexical index while it follows
-
-
-@dataclass(frozen=True)
-class IndexThreads:
-    """The threads for the store's blocking calls; the stack that started them ends them."""
-
-    read: ThreadPool
-    write: ThreadPool
-    embed: ThreadPool
-    ingest: ThreadPool
-    states: ThreadPool
-    think: ThreadPool
-    """One thread for computing in Python: more would only compete for the interpreter."""
-
-    @staticmethod
-    def start(stack: ExitStack) -> "IndexThreads":
-        sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
-        pools = {name: ThreadPool(f"index-{name}", threads=size) for name, size in sizes.items()}
-        return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})
 
 
 @dataclass
@@ -90,13 +68,20 @@ class PassageStore:
     kept: int = KEPT_VECTORS
     activity: Activity = field(default_factory=Activity, repr=False)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
-    _vectors: VectorMemory = field(init=False, repr=False)
-    lazy: LazyVectors = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _vectors(self) -> VectorMemory:
+        return VectorMemory(self.embedder)
+
+    @cached_property
+    def lazy(self) -> LazyVectors:
         pools = self.threads.read, self.threads.write, self.threads.embed
-        object.__setattr__(self, "_vectors", VectorMemory(self.embedder))
-        object.__setattr__(self, "lazy", LazyVectors(self.manifest, self.dense, self.embedder, *pools, self.kept))
+        return LazyVectors(self.manifest, self.dense, self.embedder, *pools, self.kept)
+
+    async def flush(self) -> None:
+        """Wait until all pending vectors of lazy corpora are stored."""
+        if "lazy" in vars(self):
+            await self.lazy.flush()
 
     @property
     def leases(self) -> Leases:
@@ -140,7 +125,13 @@ class PassageStore:
     async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
         """Return the candidates of each index, as `CandidateSearch.find` does."""
         indexes = CandidateSearch(
-            self.manifest, self.dense, self.lexical, self.threads.read, self._embed_asked, self.embedder, self.lazy
+            self.manifest,
+            self.dense,
+            self.lexical,
+            self.threads.read,
+            self._embed_asked,
+            self.embedder,
+            lambda rows: self.lazy.read(rows),  # noqa: PLW0108 - only lazy corpora need it
         )
         return await indexes.find(text, corpora, k, depth)
 

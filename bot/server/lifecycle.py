@@ -229,7 +229,7 @@ async def _open_observed_app(live: LiveSettings, telemetry: Telemetry) -> AsyncI
                 await close_abandoned(app, utc_now())
                 yield app
             finally:
-                await app.passages.lazy.flush()
+                await app.passages.flush()
 
 
 @asynccontextmanager

@@ -113,7 +113,7 @@ async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
             depths[str(depth)] = await rank(replace(store, kept=0), depth)
         depths["in turn"] = await rank(store)
         for name, mode in (("words", DenseMode.OFF), ("eager", DenseMode.EAGER)):
-            await store.lazy.flush()
+            await store.flush()
             await refresh_quietly(source, SET_CORPUS, replace(app, passages=store), mode)
             depths[name] = await rank(store)
     return {"set": questions.name, "texts": len(questions.texts), "questions": len(answerable), "depths": depths}

@@ -49,12 +49,12 @@ async def _measure_lazy(home: Path, corpus: str, count: int, random: Random) -> 
         for times in (cold, warm):
             for text in alone:
                 await _time_search(store, corpus, text, times)
-                await store.lazy.flush()  # as between the questions of people
+                await store.flush()  # as between the questions of people
         for start in range(0, count, AT_ONCE):
             group = together[start : start + AT_ONCE]
             await asyncio.gather(*(_time_search(store, corpus, text, at_once) for text in group))
         (info,) = [info for info in await app.manifest.corpora() if info.name == corpus]
-        await store.lazy.flush()
+        await store.flush()
         return {
             "passages": info.passages,
             "kept": store.dense.count(corpus),

@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
@@ -42,6 +43,25 @@ class ThreadPool(_Closing):
         """Run `function` in the pool; a panic in it is raised as `Panic`. Cancelling stops only the wait."""
         call = functools.partial(contain_panics()(function), *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+
+@dataclass(frozen=True)
+class IndexThreads:
+    """The threads for the store's blocking calls; the stack that started them ends them."""
+
+    read: ThreadPool
+    write: ThreadPool
+    embed: ThreadPool
+    ingest: ThreadPool
+    states: ThreadPool
+    think: ThreadPool
+    """One thread for computing in Python: more would only compete for the interpreter."""
+
+    @staticmethod
+    def start(stack: ExitStack) -> "IndexThreads":
+        sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
+        pools = {name: ThreadPool(f"index-{name}", threads=size) for name, size in sizes.items()}
+        return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})
 
 
 class WritePriority(IntEnum):

@@ -16,7 +16,7 @@ from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder, Vectors
 from storage.indexes.lexical import LexicalIndex, Place
 from storage.manifest import Manifest
-from storage.search.lazy_vectors import LazyVectors
+from storage.search.lazy_vectors import PassageRow
 from storage.types import DenseMode, Document, Passage
 
 CorpusGroup = Sequence[str]  # corpora that compete with each other; all groups have the same number of candidates
@@ -108,7 +108,8 @@ class CandidateSearch:
     read_pool: ThreadPool
     embed: Callable[[str], Awaitable[Vectors]]  # embeds the query
     embedder: Embedder
-    lazy: LazyVectors
+    read_lazy: Callable[[Sequence[PassageRow]], Awaitable[dict[str, Vectors]]]
+    """Returns the vectors of passages of lazy corpora by id."""
 
     async def find(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
         """Return the candidates of each index: for each group of corpora, the `k` nearest and the `k` best by words.
@@ -150,7 +151,7 @@ class CandidateSearch:
         best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
         new = [candidates.listed[key] for key in best if key not in candidates.dense]
         if lazy:
-            vectors = await self.lazy.read([(document, passage) for passage, document in new])
+            vectors = await self.read_lazy([(document, passage) for passage, document in new])
             question_vector = await self.embed(text)
             dense = {**candidates.dense, **{key: float(vector @ question_vector) for key, vector in vectors.items()}}
             candidates = replace(candidates, dense=dense, left_out=frozenset(lazy) - dense.keys())

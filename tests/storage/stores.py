@@ -14,12 +14,13 @@ from typing import Any
 from bot.answering.turn_record import read_versions
 from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
+from storage.database.worker_threads import IndexThreads
 from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import IndexedVersion, LexicalIndex, passage_terms
 from storage.manifest import Manifest
-from storage.passages import IndexThreads, PassageStore
+from storage.passages import PassageStore
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position

@@ -31,14 +31,14 @@ async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> As
         store = replace(unbounded, kept=kept)
         await refresh_corpus(PageSource(PAGES), "gates", store, progress=lambda _: None, dense=DenseMode.LAZY)
         yield store
-        await store.lazy.flush()
+        await store.flush()
 
 
 async def test_each_question_embeds_its_new_best_passages_by_words(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, first := WordEmbedder()) as store:
         assert first.calls == []
         hits = await store.search(QUESTION, ["gates"], 5)
-        await store.lazy.flush()
+        await store.flush()
         assert store.dense.count("gates") == LAZY_DEPTH
     async with lazy_store(tmp_path, second := WordEmbedder()) as store:
         again = await store.search(QUESTION, ["gates"], 5)
@@ -77,7 +77,7 @@ async def test_kept_vectors_are_limited_and_used_ones_stay(tmp_path: Path) -> No
     async with lazy_store(tmp_path, WordEmbedder(), kept=50) as store:
         for number in (7, 7, *range(20, 40)):
             best = (await store.search(f"gate number {number}", ["gates"], 1))[0].passage.id
-            await store.lazy.flush()
+            await store.flush()
             assert store.dense.count("gates") <= 50
             assert best in store.dense.contents("gates")
         assert await store.lazy.uses.known("gates") == store.dense.contents("gates").keys()
@@ -86,7 +86,7 @@ async def test_kept_vectors_are_limited_and_used_ones_stay(tmp_path: Path) -> No
 async def test_changed_and_removed_passages_lose_their_vectors(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         hit, other = await store.search(QUESTION, ["gates"], 2)
-        await store.lazy.flush()
+        await store.flush()
         changed = PageSource(PAGES | {"7": {"": "This gate is closed for good."}})
         await refresh_corpus(changed, "gates", store, progress=lambda _: None, dense=DenseMode.LAZY)
         assert hit.passage.id not in store.dense.contents("gates")
@@ -102,7 +102,7 @@ async def test_passage_removed_while_embedded_is_not_stored(tmp_path: Path) -> N
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.search(QUESTION, ["gates"], 5)
         await store.remove("gates", ["7"])
-        await store.lazy.flush()
+        await store.flush()
         vectors = store.dense.held("gates", "7")
 
     assert vectors == {}
@@ -157,7 +157,7 @@ async def test_corpus_can_change_its_dense_mode(tmp_path: Path) -> None:
             await store.check()
             assert store.dense.count("gates") == held
             results.append((await store.search(QUESTION, ["gates"], 1))[0].document.key)
-            await store.lazy.flush()
+            await store.flush()
 
         assert results == ["7"] * 4
         assert sum(embedder.calls) == 60 + 1 + LAZY_DEPTH

@@ -38,7 +38,7 @@ async def store(request, tmp_path):
         source = Encyclopedia(WIKI)
         await refresh_corpus(source, "wiki", opened_store, progress=lambda _: None, dense=request.param)
         yield opened_store
-        await opened_store.lazy.flush()
+        await opened_store.flush()
 
 
 async def test_own_passages_come_first_with_a_bonus(store):

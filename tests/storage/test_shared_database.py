@@ -173,7 +173,7 @@ async def test_home_with_another_embedder_leaves_shared_vectors(team_servers, tm
         await one.manifest.describe("c", reference=False, dense=DenseMode.LAZY)
         await refresh_corpus(PageSource({"a": {"": "A page."}}), "c", one, progress=lambda _: None)
         await one.search("page", ["c"], 1)
-        await one.lazy.flush()
+        await one.flush()
         vectors = one.dense.contents("c")
         with opened(tmp_path / "other", WordEmbedder("words@2"), beside=tmp_path / "one") as other:
             await other.recover()

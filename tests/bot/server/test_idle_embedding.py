@@ -28,7 +28,7 @@ async def store(tmp_path: Path):
     with opened(tmp_path, WordEmbedder()) as found:
         await refresh_corpus(Titled(PAGES), "gates", found, progress=lambda _: None, dense=DenseMode.LAZY)
         yield found
-        await found.lazy.flush()
+        await found.flush()
 
 
 async def test_documents_with_other_titles_are_embedded_when_idle(store: PassageStore) -> None:
