@@ -1,4 +1,4 @@
-"""Parse the names of systems in evaluations: with limits of their own, or the model alone."""
+"""Parse the names of systems in evaluations: systems with their own limits, or the model alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class _OwnLimits(LimitSettings):
 
 @dataclass(frozen=True, slots=True)
 class SystemVariant:
-    """A system with limits of its own."""
+    """A system with its own limits."""
 
     label: str  # such as `augmenter:policy=always`
     name: str

@@ -3,15 +3,16 @@
 A turn has the real prompts, recorder and gate; the measurement supplies the search and the model.
 """
 
+import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.access import Asker
 from bot.app import App
@@ -35,6 +36,7 @@ from pipeline.kit import (
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.llm.server_load import LoadWatch
 from pipeline.prompts.prompter import Prompter
+from pipeline.stages.concurrency import gather_all
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
@@ -43,6 +45,7 @@ from storage.indexes.embedding import TokenStates
 from storage.indexes.minilm import open_token_states
 from storage.types import DenseMode, Evidence
 
+T = TypeVar("T")
 TERMINAL = Asker(platform="terminal", kind="terminal")
 EXAMPLE_QUESTIONS = Path(__file__).parent / "answers" / "questions" / "example_handbook.json"
 
@@ -153,6 +156,17 @@ async def run_turn(
     )
     status: Status = await system(talk, kit)
     return gate.answer(status, nearest=recorder.nearest(3), claims=recorder.claims)
+
+
+async def gather_limited(limit: int, work: Callable[..., Awaitable[T]], *items: Iterable[Any]) -> tuple[T, ...]:
+    """Call `work` with the items at each place, at most `limit` calls at once; return the results in order."""
+    free = asyncio.Semaphore(limit)
+
+    async def run(*values: Any) -> T:
+        async with free:
+            return await work(*values)
+
+    return await gather_all(map(run, *items))
 
 
 def _ignore(_: object) -> None:

@@ -1,6 +1,6 @@
-"""Read question sets and handbooks of questions into exams: documents, and questions with known answers.
+"""Read question sets, and files of questions over handbooks, into exams: documents, and questions with known answers.
 
-XQuAD, SQuAD, CLAPNQ, Cranfield and our own forms; `evaluation/answers/questions/README.md` describes ours.
+Formats are XQuAD, SQuAD, CLAPNQ, Cranfield and our own, which `evaluation/answers/questions/README.md` describes.
 """
 
 import json
@@ -39,17 +39,17 @@ class SetText:
     id: str
     title: str
     text: str
-    group: str = ""  # the article it was taken from: cross-validation keeps groups whole
+    group: str = ""  # its article; cross-validation keeps groups whole
 
 
 @dataclass(frozen=True, slots=True)
 class SetQuestion:
-    """A question, which texts are relevant to it and how much, and the strings that answer it."""
+    """A question of a set."""
 
     id: str
     text: str
-    relevant: Mapping[str, int]  # text id -> grade, 1 and up; empty when no text answers it
-    answers: tuple[str, ...] = ()
+    relevant: Mapping[str, int]  # grades from 1 by text id; empty if no text answers the question
+    answers: tuple[str, ...] = ()  # strings, each of which answers it
     group: str = ""
 
 
@@ -73,7 +73,7 @@ def read_plain_set(path: Path) -> QuestionSet:
 
 
 def read_squad(path: Path) -> QuestionSet:
-    """Read a file in SQuAD's form. Paragraphs are the texts; the language is the middle of `xquad.LANGUAGE.json`."""
+    """Read a file in SQuAD's format: its paragraphs are the texts, and its name may be `xquad.LANGUAGE.json`."""
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     paragraphs = list(_squad_paragraphs(articles))
     texts = tuple(SetText(key, "", paragraph["context"], group) for key, group, paragraph in paragraphs)
@@ -96,7 +96,7 @@ def _squad_paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str
 
 
 def read_clapnq(path: Path) -> QuestionSet:
-    """Read one file of rows. A row's passages are texts; they are relevant to their question if it is answered."""
+    """Read a file of rows. The passages of a row are texts, relevant to its question if it has answers."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     texts: dict[str, SetText] = {}
     questions = []
@@ -111,7 +111,7 @@ def read_clapnq(path: Path) -> QuestionSet:
 
 
 CRANFIELD_GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}
-"""The collection grades from 1 (a complete answer) to 4 (of minimum interest); 5 and -1 mean of no interest."""
+"""Our grades by those of the collection: 1 is a complete answer, 4 of minimum interest, 5 and -1 of no interest."""
 
 
 def read_cranfield(folder: Path) -> QuestionSet:
@@ -153,13 +153,13 @@ def _join_lines(text: str) -> str:
 
 
 def read_set(path: Path) -> QuestionSet:
-    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our own plain form. Raises `UnreadableSet`."""
+    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our plain format. Raises `UnreadableSet`."""
     try:
         return _choose_reader(path)(path)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
             f"{path} cannot be read as a question set ({type(error).__name__}: {error}).",
-            hint="The forms are described in evaluation/answers/questions/README.md.",
+            hint="The formats are described in evaluation/answers/questions/README.md.",
         ) from error
 
 
@@ -172,7 +172,7 @@ def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
 
 
 def has_all_strings(strings: Sequence[str], text: str) -> bool:
-    """Return whether a text has all strings as whole words; emphasis marks, case and white space are ignored."""
+    """Return whether a text has all strings as whole words, ignoring emphasis marks, case and white space."""
     folded = _fold(text)
     return all(re.search(rf"(?<!\w){re.escape(_fold(string))}(?!\w)", folded) for string in strings)
 
@@ -187,29 +187,28 @@ class ExamQuestion:
 
     text: str
     answers: tuple[tuple[str, ...], ...]
-    """Each a set of strings that a right reply must all contain; empty if nothing answers the question."""
+    """Alternative answers, each as strings that a right reply must all contain; empty if nothing answers."""
     documents: frozenset[str]  # keys of the documents that a right sentence may come from; empty for any
-    group: str  # questions of one group are in one fold
-    earlier: tuple[str, ...] = ()
-    disagreement: tuple[str, ...] = ()
-    held: bool = False  # held out: not seen while weights and rules were made
+    group: str  # cross-validation puts questions of one group into one fold
+    earlier: tuple[str, ...] = ()  # the user's earlier messages
+    disagreement: tuple[str, ...] = ()  # strings of contradictory sentences, the newer first
+    held: bool = False  # held out while weights and rules were made
 
     @property
     def talk(self) -> Conversation:
         return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
 
     def answered_by(self, *sentences: CitedSentence) -> bool:
-        """Return whether the sentences from the right documents together contain a whole answer."""
-        placed = (
+        """Return whether the sentences from the right documents contain an answer together."""
+        reply = " ¶ ".join(
             sentence.text
             for sentence in sentences
             if not self.documents or sentence.evidence[0].document.key in self.documents
         )
-        reply = " ¶ ".join(placed)
         return any(has_all_strings(strings, reply) for strings in self.answers)
 
     def disagreement_shown(self, sentences: Sequence[CitedSentence]) -> bool:
-        """Return whether the reply begins with the contradictory sentences, in the right order."""
+        """Return whether the reply starts with the contradictory sentences, in their order."""
         pairs = zip(self.disagreement, sentences, strict=False)
         return len(sentences) >= len(self.disagreement) and all(
             has_all_strings([string], sentence.text) for string, sentence in pairs
@@ -218,11 +217,13 @@ class ExamQuestion:
 
 @dataclass(frozen=True)
 class Exam:
+    """Documents, and questions about them with known answers."""
+
     name: str
     corpus: str
     source: DocumentSource
     questions: tuple[ExamQuestion, ...]
-    removable: bool  # whether nothing else answers a question once its own documents are removed
+    removable: bool  # whether a question is unanswerable once its documents are removed
 
 
 def read_exam(path: Path) -> Exam:
@@ -231,7 +232,7 @@ def read_exam(path: Path) -> Exam:
 
 
 def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
-    """Skip questions about the articles of a file in SQuAD's format, if one is given. Their texts stay."""
+    """Remove questions about the articles of a file in SQuAD's format, if one is named, but keep their texts."""
     if learned is None:
         return exam
     groups = {text.group for text in read_squad(learned).texts}
@@ -256,19 +257,19 @@ def _handbook_exam(path: Path) -> Exam:
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
             f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
-            hint="The form is described in evaluation/answers/questions/README.md.",
+            hint="The format is described in evaluation/answers/questions/README.md.",
         ) from error
     if not (place.is_file() if "dump" in document else place.is_dir()):
         raise UnreadableSet(
             f"The documents that {path.name} asks about are not in {place}.",
-            hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
+            hint="Set FOOTNOTE_DATA to the folder of data that has them.",
         )
     source: DocumentSource = FolderSource(place) if place.is_dir() else WikipediaDump(place)
     return Exam(path.stem, str(document["corpus"]), source, questions, removable=False)
 
 
 def _handbook_questions(corpus: str, document: dict[str, Any]) -> Iterator[ExamQuestion]:
-    """Yield the questions of a file, each of a conversation after those before it."""
+    """Yield the questions of a file; those of conversations have the earlier questions."""
     for row in document.get("questions", ()):
         yield _handbook_question(corpus, row, ())
     for talk in document.get("conversations", ()):
@@ -312,7 +313,7 @@ def _set_exam(path: Path) -> Exam:
 
 
 def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
-    """Return a set's texts as a source of documents, each a page of one section."""
+    """Return a set's texts as a source of documents of one section each."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
         for text in texts:
@@ -323,14 +324,14 @@ def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
 
 @dataclass(frozen=True, slots=True)
 class TrueSentence:
-    """A sentence, and the passage that it is taken from."""
+    """A sentence of a document, and its passage."""
 
     text: str
     passage: str
 
 
 def find_true_sentences(source: DocumentSource) -> Iterator[TrueSentence]:
-    """Yield the whole sentences of prose of a source's documents, each with its passage. Blocks."""
+    """Yield the whole sentences in the prose of a source's documents. Blocks."""
     for document in source.documents({}):
         passages: tuple[Passage, ...] = ()
         if isinstance(document, ChangedDocument):

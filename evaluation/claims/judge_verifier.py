@@ -1,9 +1,9 @@
 """Judge labelled claims with the model and prompt that judge dialogues, to measure the reliability of the verdicts."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from itertools import count
 from random import Random
 from time import perf_counter
 
@@ -11,12 +11,12 @@ from bot.settings.tables.settings_tables import Settings
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim, build_evidence
+from evaluation.workbench import gather_limited
 from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.llm.model_client import LazyModel
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.claim_check import request_verification
-from pipeline.stages.concurrency import gather_all
 from pipeline.stages.findings import collect_sentences
 from pipeline.types import Conversation, Turn
 from storage.types import Verdict
@@ -37,15 +37,13 @@ async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settin
 
 async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: int) -> tuple[JudgedClaim, ...]:
     """Return a model's verdicts, at most `at_once` calls at a time; an unusable reply counts as NOT ENOUGH INFO."""
-    places = asyncio.Semaphore(at_once)
 
     async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:
-        async with places:
-            started = perf_counter()
-            judgement = await _ask(claim, model, Random(number))
-            return JudgedClaim(claim, judgement, (perf_counter() - started) * 1000)
+        started = perf_counter()
+        judgement = await _ask(claim, model, Random(number))
+        return JudgedClaim(claim, judgement, (perf_counter() - started) * 1000)
 
-    return await gather_all(judge(number, claim) for number, claim in enumerate(claims))
+    return await gather_limited(at_once, judge, count(), claims)
 
 
 async def _ask(claim: LabelledClaim, model: LLM, random: Random) -> ClaimJudgement:

@@ -1,4 +1,4 @@
-"""Run `footnote evaluate dialogues` and `judge`: hold dialogues, judge them, and write the report."""
+"""Define `footnote evaluate dialogues` and `judge`: hold dialogues, judge them, and write the report."""
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -106,7 +106,7 @@ async def _hold(
     yes: bool,
     judging: bool,
 ) -> bool:
-    """Hold and judge the dialogues; return False if only their cost was estimated."""
+    """Hold and judge the dialogues; return False if only the cost was estimated."""
     if folder.exists:
         manifest = folder.read_manifest()
         refuse_other_options(manifest, options, folder.path)
@@ -123,9 +123,9 @@ async def _hold(
     dialogues = len(plan_dialogues(manifest))
     ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
     if not options.topics and len(manifest.topics) < options.count:
-        ctx.output.note(f"the corpora have only {len(manifest.topics)} topics of the {options.count} asked for")
+        ctx.output.note(f"the corpora have only {len(manifest.topics)} of the {options.count} requested topics")
     for line in manifest.stand_ins:
-        ctx.output.note(f"stands in for a model: {line}")
+        ctx.output.note(f"rules replace a model: {line}")
     ctx.output.note(f"expected: {describe_expectation(expected, at_once)}")
     if estimate:
         ctx.output.give(build_document(dialogues=dialogues, expected=expected.describe()))
@@ -140,11 +140,10 @@ async def _hold(
             ctx.output.note(f"{dropped} turns are held again: an earlier turn is missing")
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
-            tell = _UseCount(
-                dialogues * manifest.turns, progress, (turn for dialogue in existing for turn in dialogue.turns)
-            ).add
+            finished = [turn for dialogue in existing for turn in dialogue.turns]
+            use = _UseCount(dialogues * manifest.turns, progress, finished)
             ordered = order_searches(app, manifest)
-            run = DialogueRun(ordered, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
+            run = DialogueRun(ordered, folder, manifest, models.open_turn_model, models.simulator, use.add, at_once)
             await run.hold()
         if judging:
             await _judge(ctx, folder, manifest, at_once, app)
@@ -157,21 +156,21 @@ async def _judge(ctx: CommandContext, folder: RunFolder, manifest: RunManifest, 
     async with AsyncExitStack() as stack:
         judge = RunModels(app, manifest, folder.calls, stack).judge
         with show_progress(ctx.output.err, label="judged", unit="turns") as progress:
-            tell = _UseCount(total, progress, known.values()).add
-            await JudgeRun(app, folder, manifest, judge, tell, at_once).judge_all()
+            use = _UseCount(total, progress, known.values())
+            await JudgeRun(app, folder, manifest, judge, use.add, at_once).judge_all()
 
 
 class _UseCount:
-    """Count the finished turns and their cost for the progress bar."""
+    """Shows the finished turns and their cost in a progress bar."""
 
     def __init__(self, total: int, progress: ProgressCallback, done: Iterable[DialogueTurn | JudgedTurn]) -> None:
         self._total, self._progress, self._done = total, progress, [*done]
 
     def add(self, turn: DialogueTurn | JudgedTurn) -> None:
         self._done.append(turn)
-        calls = sum(turn_done.calls for turn_done in self._done)
-        tokens = sum(turn_done.prompt_tokens + turn_done.completion_tokens for turn_done in self._done)
-        costs = [turn_done.cost for turn_done in self._done if turn_done.calls]
+        calls = sum(finished.calls for finished in self._done)
+        tokens = sum(finished.prompt_tokens + finished.completion_tokens for finished in self._done)
+        costs = [finished.cost for finished in self._done if finished.calls]
         money = "" if None in costs else f", {sum(filter(None, costs)):,.2f} spent"
         self._progress(len(self._done), self._total, f"{calls:,} calls, {tokens:,} tokens{money}")
 

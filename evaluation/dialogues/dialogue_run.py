@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from random import Random
@@ -29,12 +29,11 @@ from evaluation.dialogues.models.simulated_user import choose_persona, write_mes
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.system_variants import MODEL_ALONE, parse_variant
-from evaluation.workbench import TERMINAL
+from evaluation.workbench import TERMINAL, gather_limited
 from pipeline.errors import ModelUnavailable, SearchUnavailable
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import is_nothing, split_items
-from pipeline.stages.concurrency import gather_all
 from pipeline.types import Conversation, Event, SentencePassed, Turn
 from storage.errors import StorageError
 from storage.types import EntryKind
@@ -44,11 +43,11 @@ _OUTAGES = {ModelUnavailable.kind, SearchUnavailable.kind}
 _BULLET_CALLS = {"summarise", "bullets"}
 
 OpenTurnModel = Callable[[Dialogue, str], LLM]
-"""Returns a dialogue's model for its next turn, given the user's message."""
+"""Returns the model for a dialogue's next turn, from the dialogue and the user's message."""
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
-    """Return a run's dialogues before their first turn; a system without model calls has one for all models."""
+    """Return a run's dialogues before their first turn; a system without model calls is not repeated for each model."""
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
         for label in manifest.systems
@@ -59,33 +58,32 @@ def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DialogueRun:
+    """Holds the dialogues of a run."""
+
     app: App
     folder: RunFolder
     manifest: RunManifest
     open_model: OpenTurnModel
-    simulator: LLM
-    tell: Callable[[DialogueTurn], None]
+    simulator: LLM  # the model that plays the user
+    tell: Callable[[DialogueTurn], None]  # receives each turn
     at_once: int = 4
 
     async def hold(self) -> None:
-        """Hold every dialogue to its end; started ones continue.
+        """Hold every dialogue to its end, and continue started ones.
 
         Raises:
-            EvaluationError: a model or the search cannot be reached; the turns so far are stored.
+            EvaluationError: A model or the search cannot be reached; the turns so far are stored.
         """
-        begun = {dialogue.id: dialogue for dialogue in await asyncio.to_thread(self.folder.read_dialogues)}
-        planned = [begun.get(dialogue.id, dialogue) for dialogue in plan_dialogues(self.manifest)]
-        places = asyncio.Semaphore(self.at_once)
+        started = {dialogue.id: dialogue for dialogue in await asyncio.to_thread(self.folder.read_dialogues)}
+        planned = [started.get(dialogue.id, dialogue) for dialogue in plan_dialogues(self.manifest)]
         if any(len(dialogue.turns) < self.manifest.turns for dialogue in planned):
             await warm_up(self.app, self.manifest)
+        await gather_limited(self.at_once, self._hold_dialogue, planned)
 
-        async def hold_one(dialogue: Dialogue) -> None:
-            async with places:
-                while len(dialogue.turns) < self.manifest.turns:
-                    dialogue = await self._add_turn(dialogue)
-                    self.tell(dialogue.turns[-1])
-
-        await gather_all(map(hold_one, planned))
+    async def _hold_dialogue(self, dialogue: Dialogue) -> None:
+        while len(dialogue.turns) < self.manifest.turns:
+            dialogue = await self._add_turn(dialogue)
+            self.tell(dialogue.turns[-1])
 
     async def _add_turn(self, dialogue: Dialogue) -> Dialogue:
         seed = f"{self.manifest.seed} {dialogue.id} {len(dialogue.turns) + 1}"
@@ -137,10 +135,7 @@ class DialogueRun:
 
 
 async def warm_up(app: App, manifest: RunManifest) -> None:
-    """Search, read and check once, so that no turn's seconds include loading.
-
-    Raises `EvaluationError` if the search fails.
-    """
+    """Search, rerank and check once, so that no turn's seconds include loading. Raises `EvaluationError`."""
     title = manifest.topics[0].title
     try:
         hits = await app.passages.search(title, [corpus.name for corpus in manifest.corpora], 1)
@@ -149,30 +144,28 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
     sentence = manifest.topics[0].first_sentence
     evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
     await app.rerank(title, evidence)
-    await app.supports(" ".join(reversed(sentence.split())), evidence)  # a verbatim sentence would not be read
+    await app.supports(" ".join(reversed(sentence.split())), evidence)  # a verbatim sentence would skip the scorer
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
-    """Return a dialogue's turns as a system remembers them."""
-    return tuple(message for turn in dialogue.turns for message in _build_turns(turn))
-
-
-def _build_turns(turn: DialogueTurn) -> Iterator[Turn]:
-    documents = sorted({(passage.corpus, passage.document) for passage in turn.passages})
-    titles = tuple(dict.fromkeys(passage.title for passage in turn.passages))
-    yield Turn("user", turn.user)
-    yield Turn("bot", turn.reply, titles=titles, documents=tuple(documents))
+    """Return the messages of a dialogue as a system remembers them."""
+    messages = list[Turn]()
+    for turn in dialogue.turns:
+        documents = sorted({(passage.corpus, passage.document) for passage in turn.passages})
+        titles = tuple(dict.fromkeys(passage.title for passage in turn.passages))
+        messages += (Turn("user", turn.user), Turn("bot", turn.reply, titles=titles, documents=tuple(documents)))
+    return tuple(messages)
 
 
 async def ask_system(
     app: App, system: str, talk: Conversation, user: str, manifest: RunManifest, seed: str
 ) -> DialogueTurn:
-    """Let a system answer as for any user, with a record. Raises `EvaluationError` if it cannot be asked."""
-    heard, began = list[float](), time.perf_counter()
+    """Let a system answer as for any user, with a record. Raises `EvaluationError` if a model or search is down."""
+    sentence_times, began = list[float](), time.perf_counter()
 
     def tell(event: Event) -> None:
         if isinstance(event, SentencePassed):
-            heard.append(time.perf_counter() - began)
+            sentence_times.append(time.perf_counter() - began)
 
     request = TurnRequest(
         user,
@@ -194,7 +187,7 @@ async def ask_system(
     known = await app.manifest.recall({hit[0] for hit in hits}, {(hit[2], hit[3]) for hit in hits})
     texts = tuple(sorted(passage.text for passage, _ in known.values()))
     turn = build_turn(user, done, steps, texts)
-    first = heard[0] if heard else None
+    first = sentence_times[0] if sentence_times else None
     return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=_count_reused(app.llm))
 
 
@@ -205,10 +198,18 @@ def _count_reused(model: LLM | None) -> int:
 def build_turn(
     user: str, done: TurnResult, steps: Sequence[Mapping[str, Any]], knowledge: tuple[str, ...]
 ) -> DialogueTurn:
-    """Return a turn as a dialogue stores it. Pure."""
+    """Return a turn as a dialogue stores it. Pure.
+
+    Args:
+        user: The user's message.
+        done: The system's result.
+        steps: The bodies of the turn's steps in the record.
+        knowledge: The texts of all passages found.
+    """
     answered, usage = done.answer, done.usage
     refined = any(step.get("template") in {"feedback", "refine"} for step in steps)
     drafts = [str(step.get("reply", "")) for step in steps if step["stage"] == "draft"]
+    claims = [TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in answered.claims]
     return DialogueTurn(
         user,
         done.text,
@@ -216,23 +217,18 @@ def build_turn(
         tuple(RepliedSentence(sentence.text, sentence.citations) for sentence in answered.sentences),
         tuple(
             ShownPassage(
-                citation.number,
-                citation.passage_id,
-                citation.corpus,
-                citation.document,
-                citation.title,
-                citation.passage_text,
-                citation.quote,
+                cited.number,
+                cited.passage_id,
+                cited.corpus,
+                cited.document,
+                cited.title,
+                cited.passage_text,
+                cited.quote,
             )
-            for citation in answered.citations
+            for cited in answered.citations
         ),
         knowledge,
-        tuple(
-            sorted(
-                (TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in answered.claims),
-                key=astuple,
-            )
-        ),
+        tuple(sorted(claims, key=astuple)),
         bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),
         draft=drafts[0] if refined and drafts else "",
         candidates=len(drafts),

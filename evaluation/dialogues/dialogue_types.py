@@ -1,4 +1,4 @@
-"""Values of an evaluation by dialogues: topics, turns, judgements, the run's manifest."""
+"""Types of an evaluation by dialogues: topics, turns, judgements, and the run's manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ from storage.types import Verdict
 
 
 class TopicKind(StrEnum):
-    """How well known a topic is, or that a user named it."""
+    """The kind of a topic."""
 
-    HEAD = "head"
-    TAIL = "tail"
+    HEAD = "head"  # well known
+    TAIL = "tail"  # little known
     RECENT = "recent"
-    GIVEN = "given"
+    GIVEN = "given"  # listed by the person who started the run
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The subject of a simulated user, with everything that the user knows about it."""
+    """The topic of a dialogue, with all that the simulated user knows about it."""
 
     title: str
     first_sentence: str
@@ -49,7 +49,7 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class TurnClaim:
-    """A claim that the system itself checked for its reply."""
+    """A claim that the system checked for its reply."""
 
     text: str
     origin: Literal["model", "retrieved", "user"]
@@ -61,29 +61,31 @@ class DialogueTurn:
     """The user's message, the system's reply, and its cost."""
 
     user: str
-    reply: str  # as people read it, also of an abstention
-    status: str  # of `pipeline.types.Status`
+    reply: str  # as people read it; an abstention has a text, too
+    status: str  # a value of `pipeline.types.Status`, or `unchecked`
     sentences: tuple[RepliedSentence, ...] = ()
     passages: tuple[ShownPassage, ...] = ()  # those that the sentences cite
     knowledge: tuple[str, ...] = ()  # texts of all passages found for the turn, sorted
     claims: tuple[TurnClaim, ...] = ()  # sorted: concurrent checks end in any order
-    withheld: int = 0  # sentences that the gate stopped, also those whose passage was quoted instead
-    bullets: int = 0  # statements that were extracted from passages
-    draft: str = ""  # the reply before its refinement; empty without one
-    candidates: int = 0  # drafts until one was good enough
+    withheld: int = 0  # sentences that the gate stopped, including those replaced by quotations
+    bullets: int = 0  # statements extracted from passages
+    draft: str = ""  # the reply before its refinement; empty if it was not refined
+    candidates: int = 0  # how many drafts were written
     calls: int = 0
-    rounds: int = 0  # calls one after another, by the clock
+    rounds: int = 0  # consecutive calls; concurrent ones count once
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None  # in the price list's currency; None if a call has no price
     seconds: float = 0.0
     first_sentence_seconds: float | None = None  # None without a sentence
-    from_cache: int = 0  # model calls answered by the cache: the seconds are not those of a server
+    from_cache: int = 0  # model calls answered by the cache, which make the seconds meaningless
     failure: str = ""  # why the turn failed or was refused
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
+    """A conversation of a simulated user with a system."""
+
     id: str
     topic: Topic
     system: str  # with its variant, such as `augmenter:policy=always`
@@ -100,30 +102,33 @@ class JudgedClaim:
     verdict: Verdict
     evidence: tuple[str, ...] = ()  # ids of the passages that it was compared with, nearest first
     reasoning: str = ""
-    passages: tuple[str, ...] = ()  # their titles and texts, for people who judge the claim again
+    passages: tuple[str, ...] = ()  # their titles and texts, for people who also judge the claim
 
 
 @dataclass(frozen=True, slots=True)
 class CitationCounts:
-    """Sentences and citations of a reply, counted for precision and recall."""
+    """Counts of the sentences and citations of a reply, for precision and recall."""
 
-    sentences: int = 0  # those that state something
-    supported: int = 0  # those that their citations, read together, support
+    sentences: int = 0
+    supported: int = 0  # sentences that their citations together support
     citations: int = 0
-    needed: int = 0  # citations that support alone, or without which the others do not support
+    needed: int = 0  # citations that support their sentence alone, or without which the others do not
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
+    """The judgement of a turn."""
+
     claims: tuple[JudgedClaim, ...] = ()
-    relevant: int | None = None  # these from 1 to 5; None if not judged
+    relevant: int | None = None  # this and the next three are from 1 to 5; None if not judged
     informational: int | None = None
     natural: int | None = None
     non_repetitive: int | None = None
     temporally_correct: int | None = None  # 0 or 1
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the name of the scale
-    draft_scores: Mapping[str, int] = field(default_factory=dict)
-    """The grades of the reply before its refinement; empty if it was not refined."""
+    draft_scores: Mapping[str, int] = field(
+        default_factory=dict
+    )  # of the reply before its refinement, if it was refined
     citations: CitationCounts = CitationCounts()
     abstained: bool = False
     answerable: bool | None = None  # whether passages of the corpora answer the user; None if not judged
@@ -146,15 +151,15 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class RunManifest:
-    """All inputs of a run's figures, so that they can be reproduced."""
+    """All inputs of a run, so that its figures can be reproduced."""
 
     id: str
     created: str
     commit: str
     version: str
     python: str
-    prompts: str  # digests
-    settings: str
+    prompts: str  # a digest
+    settings: str  # a digest
     systems: tuple[str, ...]
     models: tuple[str, ...]
     simulator: str
@@ -166,7 +171,7 @@ class RunManifest:
     today: str  # the date in the prompts of all turns
     dialogues: int = 0  # how many are planned; 0 in runs of earlier versions
     currency: str = ""
-    stand_ins: tuple[str, ...] = ()  # which models are replaced by rules, in words
-    deviations: tuple[str, ...] = ()  # from the papers' procedures, in words
+    stand_ins: tuple[str, ...] = ()  # a description of each model that is replaced by rules
+    deviations: tuple[str, ...] = ()  # descriptions of deviations from the papers' procedures
     versions: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)

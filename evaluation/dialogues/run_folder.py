@@ -1,9 +1,9 @@
-"""Store a run's files so that a killed run can continue: one line per turn, one line per judgement.
+"""Store a run's files, so that a killed run can continue.
 
 run.json          the manifest
-dialogues.jsonl   each turn as it ended
-judgements.jsonl  each judged turn
-calls/            replies of models, by their prompts
+dialogues.jsonl   one line for each turn
+judgements.jsonl  one line for each judgement
+calls/            cached replies of models
 """
 
 import json
@@ -26,7 +26,7 @@ from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedTu
 TurnKey = tuple[str, int]
 """A turn by its dialogue's id and its number, from 1."""
 
-_APPENDING = Lock()  # turns end in threads, and their lines must not mix
+_APPENDING = Lock()  # threads append lines, which must not be mixed
 _LINE, _DIALOGUE = TypeAdapter(dict[str, Any]), TypeAdapter(Dialogue)
 _TURN, _JUDGED = TypeAdapter(DialogueTurn), TypeAdapter(JudgedTurn)
 _HEAD = ("id", "topic", "system", "model", "simulator")
@@ -34,6 +34,8 @@ _HEAD = ("id", "topic", "system", "model", "simulator")
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
+    """The folder of a run."""
+
     path: Path
 
     @property
@@ -54,7 +56,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against other commands. Raises `EvaluationError` if one holds the lock."""
+        """Lock the folder against other commands. Raises `EvaluationError` if another command has locked it."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.path / "lock", timeout=0):
@@ -70,7 +72,9 @@ class RunFolder:
         """Return the manifest. Raises `EvaluationError` if it is missing or unreadable."""
         file = self.path / "run.json"
         if not file.exists():
-            raise EvaluationError(f"{self.path} holds no run.", hint="`footnote evaluate dialogues --out` makes one.")
+            raise EvaluationError(
+                f"{self.path} has no run in it.", hint="`footnote evaluate dialogues --out` makes one."
+            )
         try:
             return TypeAdapter(RunManifest).validate_json(file.read_bytes())
         except ValidationError as error:
@@ -83,18 +87,18 @@ class RunFolder:
         """Raise `EvaluationError` if there are turns without a manifest."""
         if self._turns.exists() and not self.exists:
             raise EvaluationError(
-                f"{self.path} holds dialogues of a run whose run.json is missing.",
+                f"{self.path} has dialogues of a run whose run.json is missing.",
                 hint="Restore it, or start another run: --out FOLDER.",
             )
 
     def append_turn(self, dialogue: Dialogue, turn: DialogueTurn) -> None:
-        """Append the next turn of a dialogue, flushed to disk."""
+        """Append the next turn of a dialogue, and flush it to disk."""
         head = asdict(dialogue) | {"turn": len(dialogue.turns) + 1}
         del head["turns"]
         _append_line(self._turns, {**head, **asdict(turn)})
 
     def read_dialogues(self) -> tuple[Dialogue, ...]:
-        """Return the dialogues with their turns up to the first missing one, sorted by id."""
+        """Return the dialogues, sorted by id, with their turns before the first missing one."""
         heads, turns = dict[str, Dialogue](), defaultdict[str, dict[int, DialogueTurn]](dict)
 
         def take(line: dict[str, Any]) -> None:
@@ -111,7 +115,7 @@ class RunFolder:
         _append_line(self._judgements, {"id": key[0], "turn": key[1], **asdict(judged)})
 
     def read_judgements(self) -> Mapping[TurnKey, JudgedTurn]:
-        """Return the judged turns; of several judgements the last."""
+        """Return the last judgement of each judged turn."""
         judgements = dict[TurnKey, JudgedTurn]()
 
         def take(line: dict[str, Any]) -> None:
@@ -124,7 +128,7 @@ class RunFolder:
     def drop_unconnected(self) -> int:
         """Remove turns after a missing one, and judgements of missing turns; return the number of removed turns.
 
-        A dialogue continues at its first missing turn, so later ones would not belong to it.
+        A dialogue continues at its first missing turn, and later turns would not follow from it.
         """
         keys = list_keys(self.read_dialogues())
         _keep_lines(self._judgements, keys)
@@ -136,12 +140,12 @@ def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
 
 
 def count_planned(manifest: RunManifest, held: int = 0) -> int:
-    """Return how many turns a run has in the end; `held` is the number of dialogues if its manifest lacks it."""
+    """Return how many turns a finished run has; `held` replaces a number of dialogues missing in the manifest."""
     return (manifest.dialogues or held) * manifest.turns
 
 
 def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
-    """Return which turns and counted judgements a run lacks, in words; empty if it is whole."""
+    """Describe how many turns and judgements a run lacks; empty if it is whole. Judgements are optional."""
     parts = [f"{planned - held} of {planned} turns were not held"] if held < planned else []
     if judged is not None and judged < held:
         parts.append(f"{held - judged} of {held} turns were not judged")
@@ -149,7 +153,7 @@ def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file atomically."""
+    """Write a text file atomically."""
     scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
     scratch.write_text(text, encoding="utf-8")
     scratch.replace(path)
@@ -169,7 +173,7 @@ def _append_line(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def _drop_torn_line(handle: int) -> None:
-    """Truncate a file to its last whole line: a killed process may have torn the last."""
+    """Truncate a file to its whole lines, because a killed process may have written a part of a line."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return
@@ -178,15 +182,15 @@ def _drop_torn_line(handle: int) -> None:
 
 
 def _split_lines(path: Path) -> Sequence[bytes]:
-    """Return each whole line, without a torn last line."""
+    """Return the whole lines of a file."""
     whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
     return whole.split(b"\n") if whole else ()
 
 
 def _keep_lines(path: Path, keys: Iterable[TurnKey]) -> int:
-    """Keep only the lines of these turns in a file; return how many others were removed."""
-    wanted_keys, lines = {*keys}, _split_lines(path)
-    chosen = [line for line in lines if (row := json.loads(line)) and (row["id"], row["turn"]) in wanted_keys]
+    """Remove all lines except those of these turns; return how many were removed."""
+    known, lines = {*keys}, _split_lines(path)
+    chosen = [line for line in lines if (row := json.loads(line)) and (row["id"], row["turn"]) in known]
     if len(chosen) < len(lines):
         replace_file(path, "".join(f"{line.decode()}\n" for line in chosen))
     return len(lines) - len(chosen)
@@ -196,7 +200,7 @@ _MOST_NAMED = 20
 
 
 def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
-    """Pass each whole line to `take`. Raises an `EvaluationError` that names all unreadable lines."""
+    """Pass each whole line to `take`. Raises `EvaluationError` with the numbers of all unreadable lines."""
     faults = list[tuple[int, str]]()
     for number, line in enumerate(_split_lines(path), start=1):
         try:

@@ -6,7 +6,7 @@ import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,15 +44,15 @@ _TOPIC_DEVIATION = (
 )
 _COMMON_DEVIATIONS = (
     "corpora: those that are indexed here, by this project's own search; not Wikipedia of April 2023 by ColBERT",
-    "claims: verdicts by the judge alone; in the papers people label them, three each",
-    "the user: its temperature can be set, and its nucleus (0.5 in WikiChat) cannot",
-    "the prompts are this project's own, of the user, the judge and every stage",
+    "claims: verdicts by the judge alone; in the papers three people label each",
+    "the user: its temperature can be set, but not its nucleus (0.5 in WikiChat)",
+    "prompts: this project's own, for the user, the judge and every stage",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of the command line; a run continues only with the same."""
+    """The options of the command line; a run can be continued only with the same options."""
 
     systems: Sequence[str] = ()
     every: bool = False
@@ -67,10 +67,10 @@ class RunOptions:
     seed: int = 1
 
     def describe(self) -> Mapping[str, Any]:
-        topics = str(self.topics) if self.topics else ""
-        chosen = {"systems": [*self.systems], "all": self.every, "alone": self.alone, "models": [*self.models]}
-        played = {"user": self.user, "judge": self.judge, "corpora": [*self.corpora], "topics": topics}
-        return chosen | played | {"count": self.count, "turns": self.turns, "seed": self.seed}
+        """Return the options as JSON values, for the manifest."""
+        listed = {name: [*getattr(self, name)] for name in ("systems", "models", "corpora")}
+        values = asdict(self) | listed | {"topics": str(self.topics or "")}
+        return values | {"all": values.pop("every")}
 
 
 def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path) -> None:
@@ -79,8 +79,8 @@ def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path)
     other = next((name for name, value in requested.items() if manifest.options.get(name, value) != value), None)
     if other is not None:
         raise EvaluationError(
-            f"{path} holds a run with {other} {manifest.options[other]!r}, not {requested[other]!r}.",
-            hint="Use the options of its start, or name another folder by --out.",
+            f"{path} has a run with {other} {manifest.options[other]!r}, not {requested[other]!r}.",
+            hint="Use the options that it was started with, or name another folder with --out.",
         )
 
 
@@ -90,7 +90,7 @@ def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path
     other = next((dialogue for dialogue in held if replace(dialogue, turns=()) != planned.get(dialogue.id)), None)
     if other is not None:
         raise EvaluationError(
-            f"{path} holds a dialogue {other.id} about {other.topic.title!r}, which is not of the run in its run.json.",
+            f"{path} has a dialogue {other.id} about {other.topic.title!r}, which is not of the run in its run.json.",
             hint="Restore the right run.json, or start another run: --out FOLDER.",
         )
 
@@ -170,9 +170,8 @@ async def _choose_topics(app: App, options: RunOptions) -> tuple[tuple[CorpusSta
     existing = [corpus for corpus in await app.manifest.corpora() if corpus.documents]
     unknown = set(options.corpora) - {corpus.name for corpus in existing}
     if unknown or not existing:
-        known = (
-            ", ".join(corpus.name for corpus in existing) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
-        )
+        names = ", ".join(corpus.name for corpus in existing)
+        known = names or "none yet: run `footnote ingest folder PATH --corpus NAME`"
         raise EvaluationError(f"There is no corpus {min(unknown, default='')!r} to ask.", hint=f"There are: {known}.")
     chosen = [corpus for corpus in existing if not options.corpora or corpus.name in options.corpora]
     surveyed = [await survey_corpus(app.manifest, corpus, generations[corpus.name]) for corpus in chosen]
@@ -183,13 +182,13 @@ async def _choose_topics(app: App, options: RunOptions) -> tuple[tuple[CorpusSta
 
 
 def count_kinds(topics: Sequence[Topic]) -> str:
-    """Return how many topics there are of each kind, in words."""
+    """Describe how many topics there are of each kind."""
     counts = {kind: sum(topic.kind is kind for topic in topics) for kind in TopicKind}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
 def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
-    """Return the name of the evaluation's own model; empty if a stand-in replaces it."""
+    """Return the name of the model that plays the user or judges; empty if rules replace it."""
     if asked == STAND_IN or not (settings.model.configured or own.base_url):
         return ""
     return asked or own.over(settings.model).name or "model"
@@ -208,7 +207,7 @@ class RunModels:
     @property
     def open_turn_model(self) -> OpenTurnModel:
         def open_model(dialogue: Dialogue, user: str) -> LLM:
-            # A turn never reuses the replies of another: it would seem faster than it is.
+            # The key has the turn, because a turn that reused another's replies would seem faster than it is.
             turn, name = f"{dialogue.id} {len(dialogue.turns) + 1}", dialogue.model
             if name in STAND_INS:
                 return open_stand_in(name, dialogue.topic, user, self.manifest.seed)
@@ -241,7 +240,7 @@ class RunModels:
 
 @dataclass(frozen=True)
 class OrderedSearch(PassageStore):
-    """A store that runs one search after another, in the order of their starts."""
+    """A store that runs searches one after another, in the order of their requests."""
 
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
@@ -251,12 +250,10 @@ class OrderedSearch(PassageStore):
 
 
 def order_searches(app: App, manifest: RunManifest) -> App:
-    """Return the app of a run; with stand-ins, searches are ordered so that results do not depend on timing."""
+    """Return the app of a run; if rules replace all models, searches are ordered, so that runs are repeatable."""
     if not set(manifest.models) <= {*STAND_INS}:
         return app
-    own = {
-        attribute.name: getattr(app.passages, attribute.name) for attribute in fields(app.passages) if attribute.init
-    }
+    own = {part.name: getattr(app.passages, part.name) for part in fields(app.passages) if part.init}
     return replace(app, passages=OrderedSearch(**own))
 
 
@@ -264,7 +261,7 @@ def find_commit() -> str:
     """Return the commit of this checkout, marked if files differ from it; empty without git."""
     try:
         done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - whichever git is there
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - any git will do
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,

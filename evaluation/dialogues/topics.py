@@ -1,7 +1,7 @@
-"""Choose the topics of dialogues: well-known, little known and recent documents of the corpora, or a list.
+"""Choose the topics of dialogues: well-known, little known and recent documents of the corpora, or those of a list.
 
-Page views are unknown here. A document is better known if more other titles lead to it and if it is longer; it is
-recent by the date of its text.
+Page views are unknown, so a document counts as better known if it has more aliases, and then if it is longer. Documents
+are recent by the date of their text.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from storage.manifest import Manifest
 from storage.types import CorpusInfo, PassageKind
 
 CHOSEN_KINDS = (TopicKind.HEAD, TopicKind.TAIL, TopicKind.RECENT)
-POOL_SHARE = 0.02  # of a corpus: topics are drawn from this share of its documents, the first by their kind
-MIN_POOL = 4  # times as many as are wanted
-MIN_WORDS = 5  # of a first sentence: shorter ones are headings
+POOL_SHARE = 0.02  # topics of a kind are drawn from this share of a corpus, those documents that fit the kind best
+MIN_POOL = 4  # at least this many documents for each topic
+MIN_WORDS = 5  # of a first sentence; shorter ones are headings
 MAX_SENTENCE = 400  # characters
 
 
 async def survey_corpus(manifest: Manifest, info: CorpusInfo, generation: int) -> tuple[CorpusState, "CorpusSurvey"]:
-    """Survey a corpus without reading its text. Raises `StorageError`."""
+    """Return a corpus's state and its documents, without reading their text. Raises `StorageError`."""
     outlines, whole = list[DocumentOutline](), hashlib.sha256()
     async for outline in _list_outlines(manifest, info.name):
         whole.update(f"{outline.key}\0{outline.revision}\0{outline.passages}\n".encode("utf-8", "replace"))
@@ -46,13 +46,13 @@ class CorpusSurvey:
         self._outlines = outlines
 
     def candidates(self, kind: TopicKind, count: int) -> Sequence[DocumentOutline]:
-        """Return the documents from which `count` of a kind are drawn: the first in the order of the kind."""
-        many = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
+        """Return the documents that fit a kind best, from which `count` topics are drawn."""
+        size = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
         if kind is TopicKind.RECENT:
             dated = [outline for outline in self._outlines if outline.date]
-            return nlargest(many, dated, key=lambda one: (one.date, one.key))
+            return nlargest(size, dated, key=lambda outline: (outline.date, outline.key))
         choose = nlargest if kind is TopicKind.HEAD else nsmallest
-        return choose(many, self._outlines, key=lambda one: (one.aliases, one.passages, one.key))
+        return choose(size, self._outlines, key=lambda outline: (outline.aliases, outline.passages, outline.key))
 
     def find_title(self, title: str) -> str | None:
         """Return the key of the document with this title, ignoring case."""
@@ -68,22 +68,20 @@ async def choose_topics(
     parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
     for place, (survey, kind) in enumerate(parts):
         share = share_count(count, len(parts), place)
-        pool = [
-            candidate for candidate in survey.candidates(kind, share) if (survey.corpus, candidate.key) not in chosen
-        ]
+        pool = [outline for outline in survey.candidates(kind, share) if (survey.corpus, outline.key) not in chosen]
         Random(f"{seed} {survey.corpus} {kind}").shuffle(pool)
         for topic in await _describe_topics(manifest, survey.corpus, kind, pool, share):
             chosen[survey.corpus, topic.document] = topic
     if not chosen:
         raise EvaluationError(
-            "No document has a sentence to begin a conversation with.",
-            hint="Ingest some, or list topics in a file with --topics.",
+            "No document has a sentence to start a conversation with.",
+            hint="Ingest more documents, or list topics in a file with --topics.",
         )
     return tuple(chosen.values())
 
 
 def share_count(count: int, parts: int, place: int) -> int:
-    """Return the share of `count` for the part at a place; the first parts get the remainder."""
+    """Return the share of one part if `count` is divided into `parts`; the first parts get the remainder."""
     return count // parts + (place < count % parts)
 
 
@@ -113,7 +111,7 @@ def find_first_sentence(version: StoredVersion) -> str:
 
 
 async def read_topics(path: Path, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> tuple[Topic, ...]:
-    """Read a list: lines of JSON, or of a title alone, whose document is looked up. Raises `EvaluationError`."""
+    """Read a file whose lines are titles or JSON objects; titles are looked up. Raises `EvaluationError`."""
     topics = []
     for number, line in _read_lines(path):
         title, sentence = _parse_line(line, f"line {number} of {path}")

@@ -1,8 +1,8 @@
-"""Ask a team's own questions of every system: `footnote evaluate mine`."""
+"""Ask systems a team's own questions: `footnote evaluate mine`."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,23 +21,24 @@ from evaluation import EvaluationError
 from evaluation.answers.own.own_questions import MOST_OF_DOCUMENT, QuestionMaking
 from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.answers.question_sets import has_all_strings
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import MISSING, compute_mean, format_figure, render_table
 from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
 from evaluation.reports.word_measures import f1
 from evaluation.system_variants import SystemVariant, parse_variant
-from evaluation.workbench import TERMINAL
+from evaluation.workbench import TERMINAL, gather_limited
 from pipeline.llm.server_load import LoadWatch
 from pipeline.systems import SYSTEMS
-from pipeline.types import Event
 
 AT_ONCE = 4  # concurrent questions
-MADE_ARE_FOUND = "Questions are made only where the search finds their section: of any question, fewer are right."
+MADE_ARE_FOUND = (
+    "Made questions are only those whose section the search finds; of other questions, fewer will be answered right."
+)
 ABSTAINED = frozenset({"abstained", "chatted"})
 
 
 @dataclass(frozen=True, slots=True)
 class OwnOutcome:
-    """A system's reply to a question, and how good it was."""
+    """A system's reply to a question, with its quality and cost."""
 
     question: OwnQuestion
     status: str
@@ -50,7 +51,7 @@ class OwnOutcome:
 
 
 def is_right(question: OwnQuestion, status: str, text: str, cited: Sequence[tuple[str, str, str]]) -> bool:
-    """Return whether a reply is right; `cited` are the corpus, document and section of each of its footnotes."""
+    """Return whether a reply is right; `cited` lists the corpus, document and section of each footnote."""
     if not question.answerable:
         return status in ABSTAINED
     if status != "answered":
@@ -67,7 +68,7 @@ def mine(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="The file of questions; created if missing.")],
     system: Annotated[list[str] | None, typer.Option(help="A system, such as in-context.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every system that settings have a model for.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every system; without a model, those that need none.")] = False,
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many questions are made.")] = 100,
     more: Annotated[bool, typer.Option("--more", help="Add questions up to --count, and ask all.")] = False,
@@ -78,14 +79,15 @@ def mine(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Make questions about your own documents, and ask them of systems: which should you trust with them?
+    """Make questions about your own documents, and ask them of systems, to find the best system for them.
 
     Edit the file, add your own questions, and run the command again.
     """
     with open_command(context, as_json=as_json) as ctx:
-        making = MakingOptions(corpus or (), count, seed, by_model=by_model, more=more)
-        run = partial(_run, ctx, file, making, (system or (), every) if ask else None)
-        questions, outcomes = ctx.call(ctx.services.open_app(ctx.settings), run)
+        options = OwnOptions(
+            corpus or (), count, seed, system or (), by_model=by_model, more=more, every=every, ask=ask
+        )
+        questions, outcomes = ctx.call(ctx.services.open_app(ctx.settings), partial(_run, ctx, file, options))
         if not ask:
             ctx.output.give(build_document(file=str(file), questions=questions), f"{questions} questions: {file}")
             return
@@ -99,73 +101,72 @@ EPILOG = format_examples(
 
 
 @dataclass(frozen=True, slots=True)
-class MakingOptions:
-    """How questions are made."""
+class OwnOptions:
+    """The options of the command."""
 
     corpora: Sequence[str]
     count: int
     seed: int
+    systems: Sequence[str]
     by_model: bool
     more: bool
+    every: bool
+    ask: bool
 
 
 async def _run(
-    ctx: CommandContext, file: Path, making: MakingOptions, systems: tuple[Sequence[str], bool] | None, app: App
+    ctx: CommandContext, file: Path, options: OwnOptions, app: App
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
-    """Make questions if needed, ask them of `systems`, and return their number and outcomes."""
-    app = replace(app, load=LoadWatch())  # a slow model must not be asked less than others
+    """Make questions if needed, ask them, and return their number and the outcomes by system."""
+    app = replace(app, load=LoadWatch())  # a slow model must not be called less than others
     questions = await asyncio.to_thread(read_questions, file)
-    if is_short := making.more or not questions:
+    if is_short := options.more or not questions:
         ctx.output.note(f"questions are made into {file}; this looks through all documents")
         with show_progress(ctx.output.err, label="making", unit="questions") as progress:
-            questions = await _make(app, questions, making, progress)
+            questions = await _make(app, questions, options, progress)
         await asyncio.to_thread(write_questions, file, questions)
     used = [question for question in questions if question.use]
-    if is_short and len(used) < making.count:
-        ctx.output.note(f"only {len(used)} of {making.count} questions could be made: {_explain_lack(making)}")
+    if is_short and len(used) < options.count:
+        ctx.output.note(f"only {len(used)} of {options.count} questions could be made: {_explain_lack(options)}")
     if not used:
         raise EvaluationError(f"{file} has no question to ask.", hint="Add some, or make more with --more.")
-    within = await _choose_corpora(app, making.corpora)
-    for line in await find_misplaced(app, questions, within):
+    corpora = await _choose_corpora(app, options.corpora)
+    for line in await find_misplaced(app, questions, corpora):
         ctx.output.note(line)
-    if systems is None:
+    if not options.ask:
         return len(questions), {}
-    variants = choose_variants(app, systems[0], every=systems[1])
-    if (
-        systems[1]
-        and not systems[0]
-        and (left := [question for question in SYSTEMS if question not in {v.name for v in variants}])
-    ):
-        ctx.output.note(f"no model is configured, so these are not asked: {', '.join(left)}")
-    free, done = asyncio.Semaphore(AT_ONCE), count()
+    variants = choose_variants(app, options.systems, every=options.every)
+    if skipped := {*SYSTEMS} - {variant.name for variant in variants} if options.every and not options.systems else ():
+        ctx.output.note(f"no model is configured, so these are not asked: {', '.join(sorted(skipped))}")
+    done = count(1)
     with show_progress(ctx.output.err, label="mine", unit="questions") as progress:
 
         async def ask(variant: SystemVariant, question: OwnQuestion) -> OwnOutcome:
-            async with free:
-                outcome = await ask_question(app, variant, question, within)
-            progress(next(done) + 1, len(used) * len(variants))
+            outcome = await ask_question(app, variant, question, corpora)
+            progress(next(done), len(used) * len(variants))
             return outcome
 
-        outcomes = iter(await asyncio.gather(*(ask(*pair) for pair in product(variants, used))))
+        pairs = [*product(variants, used)]
+        outcomes = iter(await gather_limited(AT_ONCE, ask, [v for v, _ in pairs], [q for _, q in pairs]))
     return len(questions), {variant.label: [*islice(outcomes, len(used))] for variant in variants}
 
 
 async def _make(
-    app: App, known: Sequence[OwnQuestion], making: MakingOptions, progress: Callable[[int, int], object]
+    app: App, known: Sequence[OwnQuestion], options: OwnOptions, progress: Callable[[int, int], object]
 ) -> tuple[OwnQuestion, ...]:
-    if making.by_model and not app.llm:
+    if options.by_model and not app.llm:
         raise EvaluationError("No model is configured.", hint="Set [model], or make questions without --by-model.")
-    llm, now = (app.llm, datetime.now(app.settings.zone)) if making.by_model else (None, None)
-    corpora = await _choose_corpora(app, making.corpora)
-    made = await QuestionMaking(app, corpora, making.seed, llm, now, progress).make(making.count, known)
+    llm, now = (app.llm, datetime.now(app.settings.zone)) if options.by_model else (None, None)
+    corpora = await _choose_corpora(app, options.corpora)
+    made = await QuestionMaking(app, corpora, options.seed, llm, now, progress).make(options.count, known)
     if not any(question.answerable for question in made):
         hint = "Write some into the file, or have a model make them with --by-model."
-        raise EvaluationError("No question could be made of these documents.", hint=hint)
+        raise EvaluationError("No question could be made from these documents.", hint=hint)
     return made
 
 
 async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
-    """Return the corpora that are named, or else all with documents. Raises `EvaluationError`."""
+    """Return the named corpora, or all with documents if none is named. Raises `EvaluationError`."""
     existing = tuple(corpus.name for corpus in await app.manifest.corpora() if corpus.documents)
     if unknown := [corpus for corpus in named if corpus not in existing]:
         hint = f"There are: {', '.join(existing) or 'none yet'}."
@@ -173,31 +174,31 @@ async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
     return tuple(corpus for corpus in existing if not named or corpus in named)
 
 
-def _explain_lack(making: MakingOptions) -> str:
-    if making.by_model:
-        return "the model made no more whose section the search finds"
+def _explain_lack(options: OwnOptions) -> str:
+    if options.by_model:
+        return "the search finds the sections of no more questions of the model"
     return (
-        f"the rules take what asks or states one thing plainly, {MOST_OF_DOCUMENT[-1]} of a document at most, and keep "
-        "what the search finds; a model may find more: --by-model"
+        f"the rules use plain questions and statements, at most {MOST_OF_DOCUMENT[-1]} of each document, if the search "
+        "finds their section; a model may make more: --by-model"
     )
 
 
 async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Sequence[str]) -> tuple[str, ...]:
-    """Return a line for each question in use whose corpus or document is not there: no reply to it can cite it."""
+    """Return a line for each question in use that no reply can answer, because its corpus or document is missing."""
     lines = list[str]()
     for number, question in enumerate(questions, 1):
-        within = [name for name in corpora if name == (question.corpus or name)]
+        own = [name for name in corpora if name == (question.corpus or name)]
         if not (question.use and question.answerable):
             continue
-        if not within:
+        if not own:
             lines.append(f"question {number} (“{question.question}”): no corpus “{question.corpus}” is asked")
-        elif question.document and not any([await app.manifest.document(name, question.document) for name in within]):
+        elif question.document and not any([await app.manifest.document(name, question.document) for name in own]):
             lines.append(f"question {number} (“{question.question}”): there is no document “{question.document}”")
     return tuple(lines)
 
 
 def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[SystemVariant, ...]:
-    """Return the systems to ask; those that need a model only if one is configured. Raises `EvaluationError`."""
+    """Return the systems to ask, without those that need a missing model. Raises `EvaluationError` if one is named."""
     named = [*systems] or ([*SYSTEMS] if every else [app.system])
     variants = [parse_variant(label) for label in dict.fromkeys(named)]
     able = [variant for variant in variants if app.llm or not variant.asks_model]
@@ -210,7 +211,7 @@ async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, 
     """Ask one question, as the terminal would."""
     began = time.perf_counter()
     request = TurnRequest(question.question, TERMINAL, corpora=tuple(corpora), system=variant.name)
-    done = await answer(variant.apply(app), request, _watch_nothing)
+    done = await answer(variant.apply(app), request, lambda _: None)
     cited = [(citation.corpus, citation.document, citation.section) for citation in done.answer.citations]
     text = " ".join(sentence.text for sentence in done.answer.sentences)
     return OwnOutcome(
@@ -225,10 +226,6 @@ async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, 
     )
 
 
-def _watch_nothing(_: Event) -> None:
-    """Ignore progress."""
-
-
 def summarise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
     """Return the figures of each system, as shares with their 95% intervals."""
     return [{"system": label, **_measure(outcomes, seed)} for label, outcomes in outcomes_by_variant.items()]
@@ -237,18 +234,16 @@ def summarise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int
 def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
     known = [outcome for outcome in outcomes if outcome.question.answerable]
     unknown = [outcome for outcome in outcomes if not outcome.question.answerable]
-    silent = [outcome.status in ABSTAINED for outcome in known]
-    costs = [outcome.cost for outcome in outcomes if outcome.cost is not None]
     return {
         "questions": len(outcomes),
         "right": _share([outcome.right for outcome in known], seed),
-        "wrong": _share([not outcome.right and not quiet for outcome, quiet in zip(known, silent, strict=True)], seed),
-        "abstained_wrongly": _share(silent, seed),
+        "wrong": _share([not outcome.right and outcome.status not in ABSTAINED for outcome in known], seed),
+        "abstained_wrongly": _share([outcome.status in ABSTAINED for outcome in known], seed),
         "abstained_rightly": _share([outcome.right for outcome in unknown], seed),
-        "words_in_common": _mean([outcome.overlap for outcome in known if outcome.question.answer]),
-        "seconds": _mean([outcome.seconds for outcome in outcomes]),
-        "tokens": _mean([outcome.tokens for outcome in outcomes]),
-        "cost": _mean(costs),
+        "words_in_common": compute_mean(outcome.overlap for outcome in known if outcome.question.answer),
+        "seconds": compute_mean(outcome.seconds for outcome in outcomes),
+        "tokens": compute_mean(outcome.tokens for outcome in outcomes),
+        "cost": compute_mean(outcome.cost for outcome in outcomes),
         "failed": sum(outcome.status in {"failed", "refused"} for outcome in outcomes),
     }
 
@@ -258,12 +253,8 @@ def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high} if estimate else None
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
-    """Return the table, the advice that follows from it, and on request the wrong replies."""
+    """Render the table, the advice, and with `wrong` the wrong replies."""
     head = (
         "system", "right", "wrong", "abstained wrongly", "abstained rightly", "seconds", "tokens", "cost", "failed"
     )  # fmt: skip
@@ -273,35 +264,30 @@ def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], see
             *(_cell(figures[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
             f"{figures['seconds'] or 0:.2f}",
             f"{figures['tokens'] or 0:.0f}",
-            "–" if figures["cost"] is None else f"{figures['cost']:.4f}",
+            format_figure(figures["cost"], ".4f"),
             figures["failed"],
         )
         for figures in summarise(outcomes_by_variant, seed)
     ]
-    listed = (
-        "\n".join(line for label, outcomes in outcomes_by_variant.items() for line in _list_wrong(label, outcomes))
-        if wrong
-        else ""
-    )
-    is_made = any(outcome.question.kind for outcomes in outcomes_by_variant.values() for outcome in outcomes)
+    pairs = [(label, outcome) for label, outcomes in outcomes_by_variant.items() for outcome in outcomes]
+    listed = "\n".join(_describe_wrong(*pair) for pair in pairs if wrong and not pair[1].right)
+    is_made = any(outcome.question.kind for _, outcome in pairs)
     table = "\n".join(filter(None, (render_table(head, rows), MADE_ARE_FOUND if is_made else "")))
     return "\n\n".join(filter(None, (table, advise(outcomes_by_variant, seed), listed)))
 
 
 def _cell(share: Mapping[str, float] | None) -> str:
-    return "–" if share is None else f"{share['value']:.2f} ({share['low']:.2f}–{share['high']:.2f})"
+    return MISSING if share is None else "{value:.2f} ({low:.2f}–{high:.2f})".format_map(share)
 
 
-def _list_wrong(label: str, outcomes: Sequence[OwnOutcome]) -> Iterator[str]:
-    for outcome in outcomes:
-        if not outcome.right:
-            expected = "; ".join(outcome.question.answer) or (outcome.question.document or "nothing answers it")
-            reply = f"{outcome.status}: {outcome.text or '–'}"
-            yield f"{label}: {outcome.question.question}\n    expected: {expected}\n    {reply}"
+def _describe_wrong(label: str, outcome: OwnOutcome) -> str:
+    expected = "; ".join(outcome.question.answer) or outcome.question.document or "nothing answers it"
+    reply = f"{outcome.status}: {outcome.text or MISSING}"
+    return f"{label}: {outcome.question.question}\n    expected: {expected}\n    {reply}"
 
 
 def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
-    """Return the recommended setting: the system that is right most often, if its lead is significant."""
+    """Return the setting for the system that is right most often, if its lead is significant."""
     if len(outcomes_by_variant) < 2:
         return ""
     scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in outcomes_by_variant.items()}
@@ -310,7 +296,7 @@ def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -
     rights = {label: f"{sum(values):.0f} times" for label, values in scored.items()}
     more = f"{best} is right {rights[best]} of {len(scored[best])}, {second} {rights[second]}"
     if test.randomised is None or test.randomised > SIGNIFICANT:
-        return f"{more}: that may be chance. Nothing follows but to take the cheaper one, or to ask more questions."
+        return f"{more}: that may be chance. Choose the cheaper one, or ask more questions."
     name, _, limits = best.partition(":")
     lines = [
         f'system = "{name}"',

@@ -1,7 +1,7 @@
-"""Make questions about a team's own documents, and add them to the existing ones.
+"""Make questions about a team's own documents, by rule or by a model, and add them to the existing ones.
 
-Questions are made by rule, or by a model on request. A question is kept only if the search finds the passage that
-answers it. Unanswerable questions are everyday ones whose words no passage has together; a model adds near misses.
+A question is kept only if the search finds the section that answers it. Unanswerable questions are everyday ones whose
+words no passage has together; a model also makes near misses.
 """
 
 import asyncio
@@ -31,23 +31,24 @@ from storage.language.words import content_terms
 from storage.types import Document, Evidence, Hit, Passage
 
 EVERYDAY_QUESTIONS = Path(__file__).with_name("everyday_questions.json")
-"""Questions about any workplace, which most handbooks do not answer, each with its words of substance."""
-FOUND_AMONG = 10  # passages that the search looks through for the one that answers
-MOST_DOCUMENTS = 20_000  # of a corpus that are looked through
-MOST_OF_DOCUMENT, MOST_ALIKE = (3, 9), 2
+"""Questions about any workplace, which most handbooks do not answer, each with its content words."""
+FOUND_AMONG = 10  # hits among which the section must be
+MOST_DOCUMENTS = 20_000  # of each corpus
+MOST_OF_DOCUMENT = (3, 9)  # questions of one document; the second if the first brings too few in all
+MOST_ALIKE = 2  # questions with the same words, such as those of table rows
 SHARES = {"heading": 14, "sentence": 4, "table": 1, "what": 1}
-"""How many questions of each kind are taken in turn, as long as there are any."""
+"""How many questions of each kind are taken in turn."""
 UNANSWERED_SHARE = 0.2
 AT_ONCE = 8  # calls of the model
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The origin of a question: a passage, its document, and the text to show with the question."""
+    """The origin of a question."""
 
     passage: Passage
     document: Document
-    text: str
+    text: str  # shown with the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class QuestionMaking:
     progress: Callable[[int, int], object] = lambda *_: None
 
     async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
-        """Return the existing questions and new ones, `count` usable ones in all. Raises any `PipelineError`."""
+        """Return the existing questions and new ones, with `count` usable ones in all. Raises any `PipelineError`."""
         random, known_ids = Random(self.seed), {question.id for question in known}
         used = [question for question in known if question.use]
         absent = [question async for question in self._find_absent(random) if question.id not in known_ids]
@@ -82,7 +83,7 @@ class QuestionMaking:
                 self.progress(len(made), count - len(used) - len(absent))
         except ModelUnavailable:
             if not made:
-                raise  # otherwise its questions so far are kept; the command reports how many are missing
+                raise  # otherwise the questions so far are returned; the command reports how many are missing
         return (*known, *made, *absent)
 
     async def _list_documents(self) -> AsyncIterator[StoredVersion]:
@@ -94,7 +95,7 @@ class QuestionMaking:
                 after, left = listed[-1].number, left - len(listed)
 
     async def _apply_rules(self, random: Random, used: Sequence[OwnQuestion]) -> AsyncIterator[OwnQuestion]:
-        """Yield questions made by rule whose section the search finds; several of a document if others have none."""
+        """Yield questions made by rule whose section the search finds, first a few of each document, then more."""
         pool, sources = list[MadeQuestion](), dict[str, Source]()
         async for version in self._list_documents():
             passages = {item.id: item for item in version.passages}
@@ -102,9 +103,8 @@ class QuestionMaking:
                 pool.append(made)
                 passage = passages[made.passage]
                 section = "\n\n".join(item.text for item in version.passages if item.section == passage.section)
-                sources[made.passage + made.kind] = Source(
-                    passage, version.document, section if made.kind == "heading" else passage.text
-                )
+                text = section if made.kind == "heading" else passage.text
+                sources[made.passage + made.kind] = Source(passage, version.document, text)
         left, per_document = [*order_questions(pool, random)], Counter((item.corpus, item.document) for item in used)
         for most in MOST_OF_DOCUMENT:
             later = list[MadeQuestion]()
@@ -128,7 +128,7 @@ class QuestionMaking:
         return any((hit.document.corpus, hit.document.key, hit.passage.section) == place for hit in hits)
 
     async def _is_absent(self, question: str, about: str) -> bool:
-        """Return whether no passage that the search finds has all the words of `about`."""
+        """Return whether no passage that the search finds has all content words of `about`."""
         terms = set(content_terms(about))
         hits = await self._search(f"{question} {about}", 2 * FOUND_AMONG)
         return not any(terms <= set(content_terms(f"{hit.document.title} {hit.passage.text}")) for hit in hits)
@@ -157,26 +157,20 @@ class QuestionMaking:
         sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
         if self.llm is None or self.now is None or sum(len(sentence.text) for sentence in sentences) < _LEAST_ASKED:
             return ()
-        spent, random = (
-            BudgetMeter(Budget(calls=4, tokens=20_000, seconds=600)),
-            Random(f"{self.seed} {source.passage.id}"),
-        )
+        spent = BudgetMeter(Budget(calls=4, tokens=20_000, seconds=600))
+        random = Random(f"{self.seed} {source.passage.id}")
         prompter = Prompter(self.llm, spent, note=lambda *_: None, now=self.now, random=random, folder=PROMPTS)
         try:
-            questions = await prompter.ask(
-                "own_questions", own_questions_format(sentences), stage="generate", sentences=sentences
-            )
+            form = own_questions_format(sentences)
+            questions = await prompter.ask("own_questions", form, stage="generate", sentences=sentences)
         except (UnreadableReply, ModelRefused, BudgetExceeded):
             return ()
-        confirmed = [
-            await (
-                self._is_found(question.question, source)
-                if question.answerable
-                else self._is_absent(question.question, question.question)
-            )
-            for question in questions
-        ]
-        return tuple(question for question, holds in zip(questions, confirmed, strict=True) if holds)
+        confirmed = list[OwnQuestion]()
+        for question in questions:
+            text = question.question
+            if await (self._is_found(text, source) if question.answerable else self._is_absent(text, text)):
+                confirmed.append(question)
+        return tuple(confirmed)
 
 
 _LEAST_ASKED = 120  # characters of a passage that is worth a call
@@ -191,23 +185,24 @@ _MOST_SHOWN = 4000  # characters of a section
 
 
 def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
-    """Yield questions in the order in which they are tried: kinds by their shares, the best first.
+    """Yield questions in the order in which they are tried: kinds in turn by their shares, the best first.
 
-    A question that arises in two places, or whose answer is in two documents, has no single right passage.
+    A question with answers in two places, or in two documents, is dropped, because it has no single right passage.
     """
-    answers, documents, kinds = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set), _Kinds(list)
+    answers, documents = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set)
+    kinds = defaultdict[str, list[MadeQuestion]](list)
     for made in pool:
         answers[_asked(made)].add((made.document, made.answer, made.passage))
         documents[made.sentence].add(made.document)
     clear = [made for made in pool if len(answers[_asked(made)]) == 1 == len(documents[made.sentence])]
     alike = Counter[str]()
     for made in random.sample(clear, len(clear)):
-        shape = _drop_title(made.text).partition("“")[0]  # rows of tables are all asked for in the same words
+        shape = _drop_title(made.text).partition("“")[0]  # questions about rows of a table differ only in the quotation
         alike[shape] += 1
         if alike[shape] <= MOST_ALIKE:
             kinds[made.kind if made.kind in SHARES else "sentence"].append(made)
-    for ones in kinds.values():
-        ones.sort(key=lambda made: -made.quality)
+    for questions in kinds.values():
+        questions.sort(key=lambda made: -made.quality)
     while any(kinds.values()):
         for name, share in SHARES.items():
             yield from kinds[name][:share]
@@ -215,7 +210,7 @@ def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[Ma
 
 
 def _asked(made: MadeQuestion) -> str:
-    """Return the question for comparison, without the page's name if it asks for a definition."""
+    """Return the question for comparison; a question for a definition, without the page's title."""
     return (_drop_title(made.text) if made.kind == "what" else made.text).casefold()
 
 
@@ -223,11 +218,8 @@ def _drop_title(text: str) -> str:
     return text.rpartition(": ")[2].casefold()
 
 
-_Kinds = defaultdict[str, list[MadeQuestion]]
-
-
 def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[OwnQuestion, ...]]:
-    """Return the format of a model's questions about a passage; answers must be verbatim in it."""
+    """Return the reply format of questions about a passage; answers must be verbatim in the passage."""
     passage, document = sentences[0].passage, sentences[0].document
     place = OwnQuestion("", (), document.corpus, document.key, passage.section, passage.text, "model")
 
@@ -244,7 +236,7 @@ def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[Own
         rows = [line.split("|") for line in re.findall(r"(?im)^\W*question\W*: *(.+)$", text)]
         near = re.search(r"(?im)^\W*unanswered\W*: *(.+)$", text)
         if not rows and not near and text.strip(" .*\n").casefold() != "none":
-            raise UnreadableReply("there is no line “Question: … | answer | number”, and no “None” either")
+            raise UnreadableReply("there is neither a line “Question: … | answer | number” nor “None”")
         return build([(row[0], row[1]) for row in rows if len(row) > 1], near[1] if near else "")
 
     def from_json(found: Any) -> tuple[OwnQuestion, ...]:

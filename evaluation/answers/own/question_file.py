@@ -1,4 +1,4 @@
-"""Read and write the file of a team's own questions, with people's edits and additions."""
+"""Read and write the file of a team's own questions, and keep people's edits in it."""
 
 import hashlib
 import json
@@ -23,15 +23,15 @@ class OwnQuestion:
     """A question of a file that people edit."""
 
     question: str
-    answer: tuple[str, ...] = ()  # strings that a right reply must all contain; if empty, it must cite the document
+    answer: tuple[str, ...] = ()  # strings that a right reply must all contain; if empty, it must cite the section
     corpus: str = ""
     document: str = ""
     section: str = ""
-    passage: str = ""  # its text, for people who check the question
+    passage: str = ""  # the text, for people who check the question
     kind: str = ""
     answerable: bool = True
-    use: bool = True  # false: checked and found bad, and kept so that it is not made again
-    others: Mapping[str, Any] = field(default_factory=dict, hash=False)  # fields that people added to the file
+    use: bool = True  # False for a bad question, which is kept so that it is not made again
+    others: Mapping[str, Any] = field(default_factory=dict, hash=False)  # fields that people added
 
     @property
     def id(self) -> str:
@@ -41,16 +41,17 @@ class OwnQuestion:
 _TEXTS = ("question", "corpus", "document", "section", "passage", "kind")
 _TRUTHS = ("answerable", "use")
 _NAMES = (*_TEXTS, "answer", *_TRUTHS)
-_ALIKE = 0.8  # the similarity of a misspelled field name
+_ALIKE = 0.8  # the least similarity of a misspelled field name
 
 
 def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
-    """Read a file of questions; a missing file has none. Raises `EvaluationError` if it is damaged."""
-    return tuple(_read_row(row, f"{path}, question {at}") for at, row in enumerate(_read_file(path)["questions"], 1))
+    """Return the questions of a file; none if it is missing. Raises `EvaluationError` if it is damaged."""
+    rows = enumerate(_read_file(path)["questions"], 1)
+    return tuple(_read_row(row, f"{path}, question {number}") for number, row in rows)
 
 
 def write_questions(path: Path, questions: Sequence[OwnQuestion]) -> None:
-    """Write a file of questions, whole or not at all. Raises `OSError`."""
+    """Write a file of questions atomically. Raises `OSError`."""
     document = {"about": ABOUT, **_read_file(path), "questions": [_write_row(question) for question in questions]}
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")

@@ -1,14 +1,13 @@
-"""Make questions about documents by rule, from headings, sentences and table rows.
+"""Make questions about documents by rule, from headings, sentences and table rows. Pure; for English.
 
-Pure; for English. A heading that is a question is taken unchanged. A question without a name gets the title of its page
-in front of it.
+A heading that is a question is used unchanged. A question without a name gets the title of its page in front.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from evaluation.answers.own.sentence_questions import VAGUE, MadeQuestion, Prose, ask_sentence
 from pipeline.support.support_check import find_quotable_spans
@@ -19,19 +18,16 @@ SECTION_MARK = " › "
 
 
 def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
-    """Yield questions about a document in English; none for other languages."""
+    """Yield questions about an English document; none for other languages."""
     if document.language and not document.language.startswith("en"):
         return
-    for at, (section, within) in enumerate(groupby(passages, lambda question: question.section)):
-        stretch = tuple(within)
-        begins = next((sentence for passage in stretch for sentence in _split_sentences(passage)), "")
-        names = (section.rpartition(SECTION_MARK)[2], "" if at else document.title)
-        for made in (
-            *_ask_heading(section, stretch),
-            *(question for passage in stretch for question in _ask_passage(passage)),
-        ):
-            is_about = made.kind != "what" or (made.sentence == begins and _is_about(made.text, names))
-            if is_about and (text := _name_page(made, document.title, section)) and not _tells_answer(text, made):
+    for place, (section, group) in enumerate(groupby(passages, lambda passage: passage.section)):
+        own = tuple(group)
+        first = next((sentence for passage in own for sentence in _split_sentences(passage)), "")
+        names = (section.rpartition(SECTION_MARK)[2], "" if place else document.title)
+        for made in (*_ask_heading(section, own), *chain.from_iterable(map(_ask_passage, own))):
+            is_about = made.kind != "what" or (made.sentence == first and _is_about(made.text, names))
+            if is_about and (text := _name_page(made, document.title, section)) and not _has_answer(text, made):
                 yield replace(made, text=text, document=document.key)
 
 
@@ -49,7 +45,7 @@ def _split_sentences(passage: Passage) -> tuple[str, ...]:
 
 
 def _is_about(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question is about the subject of its page or section."""
+    """Return whether the question asks what the subject of its page or section is."""
     subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question).casefold()
     return subject in {_ABOUT.sub("", name.strip(" .:?").casefold()) for name in names}
 
@@ -57,8 +53,8 @@ def _is_about(question: str, names: Sequence[str]) -> bool:
 _ABOUT = re.compile(r"^(?:about|what (?:is|are)|(?:an )?(?:overview|introduction) (?:of|to)) |^the | overview$")
 
 
-def _tells_answer(text: str, made: MadeQuestion) -> bool:
-    """Return whether the question contains all words of the answer."""
+def _has_answer(text: str, made: MadeQuestion) -> bool:
+    """Return whether the question's text contains all words of its answer."""
     return bool(made.answer) and set(content_terms(" ".join(made.answer))) <= set(content_terms(text))
 
 
@@ -81,9 +77,9 @@ _ASKS_READER = re.compile(
     r"|[\[<{]|\bI['’]m\b",
     re.IGNORECASE,
 )
-"""A heading that asks about the reader, or has a gap to fill in."""
-_GOES_ON = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
-"""The end of a section whose answer is a picture, or in its subsections."""
+"""Headings that ask about the reader, or have a gap to fill in."""
+_CONTINUES = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
+"""The end of a section whose answer is in a picture or in its subsections."""
 _STEPS = re.compile(
     r"\b(?:steps|instructions) below\b|\bfollowing (?:steps|instructions)\b"
     r"|\b(?:process|steps|instructions|guide)\b[^.\n]* (?:documented|described|outlined|explained|found|listed)"
@@ -108,19 +104,19 @@ def ask_heading(heading: str) -> str:
     if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:
         return ""
     matches = ((words, match) for pattern, words in _HEADINGS if (match := pattern.fullmatch(plain)))
-    question = next((_turn_to_asker(words.format(*match.groups()), words) for words, match in matches), "")
+    question = next((_rewrite_for_asker(words.format(*match.groups()), words) for words, match in matches), "")
     return f"{question[0].upper()}{question[1:].strip()}?" if question else ""
 
 
 _YOU_DO = re.compile(r"\b(if|when|before|after|while|that|which|once|where|what) you(?! are\b)\b")
 
 
-def _turn_to_asker(asked: str, words: str) -> str:
-    """Return a sentence to "you" as its reader would ask it; empty if a "you" remains."""
+def _rewrite_for_asker(question: str, words: str) -> str:
+    """Replace "you" by "I" if the question is asked by "I"; empty if a "you" remains."""
     if " I " not in words:
-        return asked
-    turned = re.sub(r"\byour(self)?\b", r"my\1", _YOU_DO.sub(r"\1 I", re.sub(r"\byou(?: a|')re\b", "I am", asked)))
-    return "" if re.search(r"\byou", turned, re.IGNORECASE) else turned
+        return question
+    changed = re.sub(r"\byour(self)?\b", r"my\1", _YOU_DO.sub(r"\1 I", re.sub(r"\byou(?: a|')re\b", "I am", question)))
+    return "" if re.search(r"\byou", changed, re.IGNORECASE) else changed
 
 
 def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQuestion]:
@@ -129,24 +125,21 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     sentences = [
         sentence for passage in passages if passage.kind is PassageKind.PROSE for sentence in _split_sentences(passage)
     ]
-    is_told = any(
-        len(sentence) >= _LEAST_SENTENCE and sentence[-1] in ".!?" for sentence in sentences
-    )  # otherwise links
-    if not is_told or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
+    # Sections without a long sentence are lists of links.
+    has_prose = any(len(sentence) >= _LEAST_SENTENCE and sentence[-1] in ".!?" for sentence in sentences)
+    if not has_prose or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
         return
     terms = {term for passage in passages for term in content_terms(passage.text)}
     text = "\n".join(passage.text.strip() for passage in passages)
-    goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
+    continues = _CONTINUES.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
+    continues = continues or 2 * sum(bool(_POINTS.search(sentence)) for sentence in sentences) >= len(sentences)
     is_clear = not _YES_OR_NO.match(question) or _YES.match(sentences[0]) or _repeats(sentences[0], question)
-    goes_on = goes_on or 2 * sum(bool(_POINTS.search(sentence)) for sentence in sentences) >= len(sentences)
-    if (
-        terms & set(content_terms(question)) and not goes_on and is_clear
-    ):  # otherwise the section is about something else
+    if terms & set(content_terms(question)) and is_clear and not continues:
         yield MadeQuestion(question, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
 
 def _repeats(text: str, asked: str) -> bool:
-    """Return whether a text has most of the words of a question."""
+    """Return whether a text has most of the content words of a question."""
     terms = set(content_terms(asked))
     return 2 * len(terms & set(content_terms(text))) > len(terms)
 
@@ -165,16 +158,13 @@ _NO_HEAD = re.compile(
 
 
 def ask_rows(table: str) -> Iterator[MadeQuestion]:
-    """Ask for the second cell of each row by the heads of its columns, if no other row has the same cell."""
+    """Ask for the second cell of each row, by the first cell and the column heads, if both cells are unique."""
     rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
     whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells)]
     labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))
     for row, ((label_head, _, label), (head, _, value), *_) in whole:
-        if (
-            (labels[label], values[value]) == (1, 1)
-            and _may_ask_cell(label, head, value)
-            and not _MANY.search(label_head)
-        ):
+        is_unique = (labels[label], values[value]) == (1, 1)
+        if is_unique and _may_ask_cell(label, head, value) and not _MANY.search(label_head):
             is_plain = len(label_head) <= _LONG_HEAD and not _NO_HEAD.fullmatch(label_head)
             thing = f"{label_head.lower()} “{label}”" if is_plain else f"“{label}”"
             are = "are" if _MANY.search(head) else "is"
@@ -184,13 +174,10 @@ def ask_rows(table: str) -> Iterator[MadeQuestion]:
 
 
 def _may_ask_cell(label: str, head: str, value: str) -> bool:
-    names_thing = _CELL_HEAD.fullmatch(head) and _CELL_LABEL.fullmatch(label) and re.search(r"[A-Z\d]", value)
+    named = _CELL_HEAD.fullmatch(head) and _CELL_LABEL.fullmatch(label) and re.search(r"[A-Z\d]", value)
     is_empty = _NO_HEAD.fullmatch(head) or _NO_HEAD.fullmatch(label) or not re.search(r"\w{2}", value)
-    return (
-        bool(names_thing)
-        and not (is_empty or VAGUE.search(f"{label} {head} {value}"))
-        and (len(value.split()) <= _MOST_VALUE)
-    )
+    is_vague = VAGUE.search(f"{label} {head} {value}")
+    return bool(named) and not is_empty and not is_vague and len(value.split()) <= _MOST_VALUE
 
 
 _GENERIC = re.compile(
@@ -205,13 +192,13 @@ _NO_TITLE = re.compile(
 
 
 def _name_page(made: MadeQuestion, title: str, section: str) -> str:
-    """Return a self-contained question, with the page's title if it has no name; empty if the title is unusable."""
+    """Return the question, with the page's title in front if it has no name; empty if the title is unusable."""
     words = re.findall(r"[\w#&-]+", made.text)
     named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
     if named and made.kind != "table" and (made.kind == "heading" or not _GENERIC.search(made.text)):
         return made.text
-    title, telling = title.strip(" .!?"), {word.casefold() for word in re.findall(r"\w{4,}", title)}
-    if not telling or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
+    title = title.strip(" .!?")
+    if not re.search(r"\w{4}", title) or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
         return ""
     above = section.split(SECTION_MARK)[-2 if made.kind == "heading" else -1 :][0].strip(" :")
     if re.fullmatch(r"[A-Z]\w{3,}", above) and not _NO_TITLE.search(above) and above not in f"{title} {made.text}":

@@ -1,7 +1,6 @@
-"""Ask for one part of a statement, with the rest unchanged: an amount, a time, a channel, a person or team.
+"""Ask for one part of a statement: an amount, a time, a channel, a person or team. Pure; for English.
 
 Only sentences with one plain clause and a named subject are used, because a question must be self-contained.
-Pure; for English.
 """
 
 import re
@@ -21,7 +20,7 @@ class MadeQuestion:
     sentence: str
     passage: str = ""  # its id
     document: str = ""  # its key
-    quality: float = 0.0  # how likely it reads well, to choose among many
+    quality: float = 0.0  # how likely it reads well, from 0 to 1
 
 
 _SMALL, _LARGE = re.compile(r"(?<![#.\w-])[a-z]+\b"), re.compile(r"(?<=[a-z,] )[A-Z][\w'’&-]*")
@@ -29,14 +28,13 @@ _SMALL, _LARGE = re.compile(r"(?<![#.\w-])[a-z]+\b"), re.compile(r"(?<=[a-z,] )[
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """The words of a passage in small and capital letters, which show whether a word is a name."""
+    """The words of a passage, which show whether a word is a name."""
 
-    small: frozenset[str]
-    large: frozenset[str]
+    small: frozenset[str]  # lower-case words
+    large: frozenset[str]  # capitalized words inside sentences
 
     @classmethod
     def read(cls, text: str) -> "Prose":
-        """Collect the lower-case words, and the capitalized words inside sentences."""
         return cls(frozenset(_SMALL.findall(text)), frozenset(_LARGE.findall(text)))
 
     def is_common(self, word: str) -> bool:
@@ -93,7 +91,7 @@ VAGUE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""Words that refer to the context, so that a question with them is not self-contained."""
+"""Words that refer to the context; a question with them is not self-contained."""
 _ANY = re.compile(
     r"(?:all |any )?(?:questions?|requests?|approvals?|issues?|changes|results|updates|feedback)\b", re.IGNORECASE
 )
@@ -102,12 +100,12 @@ _NEGATION = re.compile(r"\b(?:not|never|no longer|nobody|none|only)\b|n['’]t\b
 _INNER_CLAUSE = re.compile(r"\b(?:we|you|I|have|has|are|is|be|if|when|who|that|which)\b")
 _SEVERAL = re.compile(r",|/|\b(?:and|or)\b")
 _CLAUSE_BEGINS = re.compile(r"\b(?:which|that|because|but|although|while|where|if|unless|so)\b")
-_EARLY = 12  # characters: a clause that begins at once leaves nothing to ask for
+_EARLY = 12  # characters; a clause that starts earlier leaves nothing to ask for
 _BINDS = re.compile(
     r"\b(?:of|in|on|at|by|the|our|your|first|last|final|next|previous|and|or|to|than|within|for|after|before|with|per"
     r"|about)$"
 )
-"""Words that bind what follows them, so that it cannot be asked for alone."""
+"""Words whose continuation cannot be asked for alone."""
 _HANGING = re.compile(
     r"\b(?:and|or|to|of|the|a|an|with|that|which|for|than|least|most|about|also|every|once|be)$"
     r"|\b(?:of|to|for|with) (?:and|or|per|for|in|on|at)\b|\b(?:respond|reply|approve|review|decide|follow up)$"
@@ -117,7 +115,7 @@ _LEAST_WORDS, _MOST_WORDS = 6, 26
 
 
 def ask_sentence(sentence: str, words: Prose) -> Iterator[MadeQuestion]:
-    """Yield the questions that a sentence answers; `words` are those around it."""
+    """Yield the questions that a sentence answers; `words` are those of its passage."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return
     if match := _WHO.fullmatch(sentence):
@@ -149,7 +147,7 @@ def _ask_by(sentence: str, match: re.Match[str], words: Prose) -> Iterator[MadeQ
 class _Statement:
     subject: str
     auxiliary: str
-    verb: str  # where the auxiliary is "do"
+    verb: str  # empty unless the auxiliary is "do"
     rest: str
 
 
@@ -165,16 +163,15 @@ def _read_statement(sentence: str, words: Prose) -> _Statement | None:
 
 
 def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
-    """Ask for the one part that has a value; if several have one, it is unclear which is meant, so ask for none."""
+    """Ask for the part of a statement that has a value; ask nothing if several parts have different values."""
     rest = f" {statement.rest}"
     matches = [(part, match) for part in PARTS if (match := part.pattern.search(rest))]
-    if not matches or (
-        len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({match["answer"] for _, match in matches}) > 1
-    ):
+    is_ambiguous = len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({match["answer"] for _, match in matches}) > 1
+    if not matches or is_ambiguous:
         return
     part, match = matches[0]
     if statement.verb and part.kind == "year":
-        return  # "we opened", "we built": past and present forms look alike
+        return  # "we opened": the past form would need another question
     groups = {name: value or "" for name, value in match.groupdict().items()}
     if part.kind in {"count", "sum"} and not _may_ask_amount(statement, rest[: match.start()].strip(), part.kind):
         return
@@ -187,9 +184,9 @@ def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
 
 
 def _may_ask_amount(statement: _Statement, before: str, kind: str) -> bool:
-    """Return whether the words before an amount allow asking for it."""
+    """Return whether an amount can be asked for after these words."""
     if not statement.verb and statement.auxiliary in {"is", "are", "was", "were"}:
-        return False  # "is worth", "are 5 rooms": the rest is not a question
+        return False  # "is worth", "are 5 rooms": without the amount, this is not a question
     if not (before or statement.verb) or _BINDS.search(before):
         return False
     return kind == "count" or " " not in before
@@ -211,7 +208,7 @@ def _strip_article(text: str) -> str:
 
 
 def _lower(subject: str, words: Prose) -> str:
-    """Return a subject as it is written within a sentence."""
+    """Return a subject as it is written inside a sentence."""
     first, *more = subject.split()
     is_named = any(word[0].isupper() for word in more)
     small = _ARTICLES.match(subject) or (first.lower() in words.small if is_named else words.is_common(first))

@@ -1,4 +1,4 @@
-"""The parts of a statement that can be asked for: amounts, times, channels, numbers of things."""
+"""Define the parts of a statement that can be asked for: amounts, times, channels, numbers of things."""
 
 import re
 from dataclasses import dataclass
@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StatementPart:
-    """A part of a statement that can be asked for, and the words of the question.
+    """A part of a statement that can be asked for.
 
-    Groups of the pattern: `lost` leaves the statement; a right reply has `answer` and `noun`; `words` may
-    name any.
+    Groups of the pattern: `lost` is removed from the statement; a right reply contains `answer` and `noun`.
     """
 
     kind: str
-    words: str
+    words: str  # the start of the question, with groups of the pattern in braces
     pattern: re.Pattern[str]
-    quality: float
+    quality: float  # of the question
 
 
 def _part(kind: str, words: str, pattern: str, quality: float = 0.9) -> StatementPart:
@@ -70,4 +69,4 @@ PARTS = (
         0.8,
     ),
 )
-"""The question asks for the first of them in a statement."""
+"""All parts; a question asks for the first that a statement has."""

@@ -1,6 +1,6 @@
-"""Measure how far people and the judge agree (`footnote evaluate sheet` and `agreement`)."""
+"""Measure the agreement of people and the judge (`footnote evaluate sheet` and `agreement`)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +14,7 @@ from evaluation import EvaluationError
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.judging.people_sheet import Label, list_judge_labels, read_sheet, write_sheet
 from evaluation.dialogues.run_folder import RunFolder
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import format_figure, render_table
 from evaluation.reports.significance import cohens_kappa
 
 JUDGE = "the judge"
@@ -23,7 +23,7 @@ Labels = Mapping[tuple[str, str], Label]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of two sheets on a column, over the rows that both filled in."""
+    """The agreement of two sheets on a column, over the rows filled in in both."""
 
     one: str
     other: str
@@ -34,7 +34,7 @@ class Agreement:
 
 
 def measure_agreement(sheets: Mapping[str, Labels]) -> Iterator[Agreement]:
-    """Yield the agreement of each pair of sheets by column, if both filled in a row of it. Pure."""
+    """Yield the agreement of each pair of sheets on each column that has a row filled in in both. Pure."""
     for (rater, first), (other, second) in combinations(sheets.items(), 2):
         for column in ("verdict", *SCALES):
             rows = [key for key in first if key[1] == column and key in second]
@@ -67,7 +67,7 @@ def agreement(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how far people agree with the judge and with each other, by Cohen's kappa.
+    """Measure the agreement of people with the judge and with each other, by Cohen's kappa.
 
     Example: footnote evaluate agreement run anna-claims.csv ben-claims.csv
     """
@@ -75,26 +75,20 @@ def agreement(
         filled = {path.stem: read_sheet(path) for path in files}
         if empty := [name for name, labels in filled.items() if not labels]:
             raise EvaluationError(
-                f"Nothing is filled in in {', '.join(empty)}.", hint="Fill in the columns “verdict” or of the scales."
+                f"Nothing is filled in in {', '.join(empty)}.", hint="Fill in the column “verdict” or those of scales."
             )
         sheets = {JUDGE: list_judge_labels(RunFolder(run)), **filled}
         agreements = list(measure_agreement(sheets))
         if not agreements:
             raise EvaluationError(
-                f"No row of these sheets is of {run}, or filled in by two.",
+                f"No row of these sheets is from {run}, or filled in by two people.",
                 hint="`footnote evaluate sheet` makes them.",
             )
-        rows = [(*astuple(pair)[:5], _write_kappa(pair.kappa)) for pair in agreements]
+        rows = [(*astuple(pair)[:5], format_figure(pair.kappa, ".2f")) for pair in agreements]
         documents = [
-            {
-                "of": [pair.one, pair.other],
-                **{name: getattr(pair, name) for name in ("column", "rows", "alike", "kappa")},
-            }
+            {"of": [pair.one, pair.other], "column": pair.column, "rows": pair.rows}
+            | {"alike": pair.alike, "kappa": pair.kappa}
             for pair in agreements
         ]
-        head: Sequence[str] = ("one", "other", "what", "rows", "alike", "kappa")
+        head = ("one", "other", "what", "rows", "alike", "kappa")
         output.give(build_document(agreement=documents), render_table(head, rows))
-
-
-def _write_kappa(kappa: float | None) -> str:
-    return "–" if kappa is None else f"{kappa:.2f}"

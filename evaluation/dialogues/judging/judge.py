@@ -1,8 +1,8 @@
-"""Judge a reply: its claims by passages of the corpora, its citations by their texts, and its manner on five scales.
+"""Judge a reply: its claims by passages of the corpora, its citations by their texts, and the whole on five scales.
 
-A claim is compared with the five passages that are nearest to it, whichever the system found. A sentence is supported
-if the passages that it cites together say it. A citation of such a sentence is needed if its passage says it alone, or
-if the others without it do not.
+A claim is compared with the five nearest passages of the corpora, even if the system did not find them. A sentence is
+supported if the passages that it cites say it together. A citation of a supported sentence is needed if its passage
+says the sentence alone, or if the other passages do not.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +32,7 @@ from storage.types import Document, Evidence, Hit, Passage, Verdict
 
 T = TypeVar("T")
 FindPassages = Callable[[str, int], Awaitable[tuple[Hit, ...]]]
-"""Returns the passages that are nearest to a text."""
+"""Returns the passages nearest to a text, at most this number."""
 MAX_MARK = 100  # the highest note number in a draft
 EVIDENCE = 5  # passages that a claim is compared with
 UNCHECKED = "unchecked"  # the status of a reply of the model alone
@@ -59,10 +59,7 @@ class JudgeCalls:
 
 
 async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCalls) -> JudgedTurn:
-    """Judge a turn that followed `earlier` ones; its usage is added by the caller.
-
-    Raises `ModelUnavailable` and `SearchUnavailable`, which are not faults of the turn.
-    """
+    """Judge a turn after `earlier` ones; the caller adds the usage. Raises `ModelUnavailable`, `SearchUnavailable`."""
     talk = Conversation((*earlier, Turn("user", turn.user)))
     if turn.status not in _GRADED:
         return JudgedTurn(failure=f"the turn {turn.status}, so it has no reply to judge")
@@ -89,7 +86,7 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
 
 
 def usage_fields(usage: Usage) -> dict[str, Any]:
-    """Return the usage of a judgement by its field names."""
+    """Return the usage of a judgement as fields of `JudgedTurn`."""
     tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
     return {"calls": usage.llm_calls, "cost": usage.cost, **tokens}
 
@@ -125,11 +122,11 @@ async def _count_citations(talk: Conversation, turn: DialogueTurn, calls: JudgeC
 async def _judge_sentence(
     talk: Conversation, sentence: RepliedSentence, shown: Callable[[int], ShownPassage], calls: JudgeCalls
 ) -> tuple[int, int, int, int]:
-    """Return 1, whether the sentence is supported, how many citations it has, and how many of them are needed."""
+    """Return the `CitationCounts` of one sentence as a tuple."""
     passages = tuple(shown(number) for number in sentence.citations)
 
-    async def holds(read: Sequence[ShownPassage]) -> bool:
-        quoted = [_quote_whole(passage) for passage in read]
+    async def holds(cited: Sequence[ShownPassage]) -> bool:
+        quoted = [_quote_whole(passage) for passage in cited]
         if not quoted or find_verbatim_passage(sentence.text, [evidence.passage for evidence in quoted]):
             return bool(quoted)  # a verbatim sentence needs no judgement
         verification = await calls.attempt(_verify(sentence.text, collect_sentences(quoted), talk, calls))
@@ -174,7 +171,7 @@ async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | Non
     return await calls.attempt(calls.ask("answerable", ANSWERED, stage="answerable", **facts))
 
 
-SHOWN_TURNS = 5  # of a conversation, as for a system
+SHOWN_TURNS = 5  # the last turns of a conversation that the judge sees, as many as a system
 
 
 def _last_turns(talk: Conversation) -> Conversation:

@@ -1,4 +1,4 @@
-"""Parse a judge's replies: a grade with its reasoning, and whether passages answer. Pure."""
+"""Parse a judge's replies: grades with their reasoning, and whether passages answer a question. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SCALES: Mapping[str, tuple[int, int]] = {
     "non_repetitive": (1, 5),
     "temporally_correct": (0, 1),
 }
-"""The scales by the names of their templates, each with its lowest and highest grade."""
+"""The lowest and highest grade of each scale, by the name of its prompt template."""
 MAX_REASONING = 1_000  # characters that are stored
 _SCORE = re.compile(r"\W*(\d{1,3})(?:\s*(?:/|of|out of)\s*(\d{1,3}))?\b")
 _YES = re.compile(r"\W*(yes|true)\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ class Grade:
 
 
 def grade_format(scale: str) -> ReplyFormat[Grade]:
-    """Return the format of a grade on a scale; a number outside of the scale is unreadable."""
+    """Return the reply format of a grade on a scale; a number outside the scale is unreadable."""
     lowest, highest = SCALES[scale]
 
     def build(score: int, reasoning: str) -> Grade:

@@ -1,4 +1,4 @@
-"""Judge every turn of a run, each judgement kept as soon as it is made."""
+"""Judge the turns of a run, and store each judgement as soon as it is made."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from evaluation.dialogues.dialogue_run import build_history, stop_run
 from evaluation.dialogues.dialogue_types import Dialogue, JudgedTurn, RunManifest
 from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn, usage_fields
 from evaluation.dialogues.prompts import PROMPTS
-from evaluation.dialogues.run_folder import RunFolder
+from evaluation.dialogues.run_folder import RunFolder, TurnKey, list_keys
+from evaluation.workbench import gather_limited
 from pipeline.errors import BudgetExceeded, ModelUnavailable, SearchUnavailable
 from pipeline.gate import Recorder
 from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
-from pipeline.stages.concurrency import gather_all
 from storage.errors import StorageError
 from storage.types import Hit, SearchQuery
 
@@ -25,31 +25,27 @@ JUDGE_BUDGET = Budget(calls=400, tokens=2_000_000, seconds=3_600)  # of one turn
 
 @dataclass(frozen=True, slots=True)
 class JudgeRun:
+    """Judges the turns of a run that are not judged yet."""
+
     app: App
     folder: RunFolder
     manifest: RunManifest
     judge: LLM
-    tell: Callable[[JudgedTurn], None]
+    tell: Callable[[JudgedTurn], None]  # receives each judgement
     at_once: int = 4
 
     async def judge_all(self) -> None:
         """Judge the remaining turns. Raises `EvaluationError` if the model or the search cannot be reached."""
         dialogues = await asyncio.to_thread(self.folder.read_dialogues)
         known = await asyncio.to_thread(self.folder.read_judgements)
-        places = asyncio.Semaphore(self.at_once)
+        by_id = {dialogue.id: dialogue for dialogue in dialogues}
 
-        async def judge_one(dialogue: Dialogue, number: int) -> None:
-            async with places:
-                judged = await self._judge(dialogue, number)
-                await asyncio.to_thread(self.folder.append_judgement, (dialogue.id, number), judged)
-                self.tell(judged)
+        async def judge(key: TurnKey) -> None:
+            judged = await self._judge(by_id[key[0]], key[1])
+            await asyncio.to_thread(self.folder.append_judgement, key, judged)
+            self.tell(judged)
 
-        await gather_all(
-            judge_one(dialogue, number)
-            for dialogue in dialogues
-            for number in range(1, len(dialogue.turns) + 1)
-            if (dialogue.id, number) not in known
-        )
+        await gather_limited(self.at_once, judge, [key for key in list_keys(dialogues) if key not in known])
 
     async def _judge(self, dialogue: Dialogue, number: int) -> JudgedTurn:
         turn = dialogue.turns[number - 1]

@@ -1,7 +1,7 @@
 """Estimate the cost of a run before it starts: calls, tokens, money and time.
 
-Prompts are counted as rendered. The number of calls and the lengths of turns and replies are those of systems in the
-example handbook, or the mean of the turns so far.
+The tokens of rendered prompts are counted. The numbers of calls and the lengths of turns and replies were measured over
+the example handbook; once a run has turns, their means are used.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +31,12 @@ ASKED_A_TURN: Mapping[str, float] = {
     "web_query": 0.3,
     "verify": 0,
 }
-"""Calls of a template in a turn, if not one."""
+"""How often a turn calls a template; once if it is not listed."""
 CLAIMING_A_TURN: Mapping[str, Mapping[str, float]] = {
     "generate": {"verify": 3, "verdicts": 1},
     "claims": {"verdicts": 2},
 }
-"""More calls of a turn if its system has a template for the model's own claims."""
+"""Other numbers of calls for systems with a template for the model's own claims."""
 TURN_TOKENS = 450  # of a prompt's last message: the conversation and the passages
 OTHER_REPLY_TOKENS = 60
 CLAIMS_A_REPLY = 3
@@ -47,12 +47,14 @@ _FREE = {*STAND_INS, SCRIPTED_USER, RULE_JUDGE, NO_MODEL}
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
+    """The expected cost of calls."""
+
     calls: float = 0.0
     prompt_tokens: float = 0.0
     completion_tokens: float = 0.0
     cost: float = 0.0  # of models with a price; stand-ins cost nothing
     unpriced: tuple[str, ...] = ()  # models without a price
-    seconds: float = 0.0  # one call after another
+    seconds: float = 0.0  # without concurrency
 
     def __add__(self, other: "Expectation") -> "Expectation":
         return Expectation(
@@ -70,22 +72,22 @@ class Expectation:
         return Expectation(self.calls * count, *tokens, self.cost * count, unpriced, self.seconds * count)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
 def expect_run(
     manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = (), judged: int = 0
 ) -> Expectation:
-    """Return the cost of the rest of a run: its remaining turns, and the judgement of all but `judged` turns."""
-    begun = {dialogue.id: dialogue for dialogue in held}
+    """Return the cost of a run's remaining turns, and of judging all turns except the `judged` ones."""
+    started = {dialogue.id: dialogue for dialogue in held}
     dialogues = plan_dialogues(manifest)
     total = expect_judgement(manifest.judge, prices).times(len(dialogues) * manifest.turns - judged)
     for planned in dialogues:
-        left = manifest.turns - len(begun.get(planned.id, planned).turns)
+        remaining = manifest.turns - len(started.get(planned.id, planned).turns)
         user = expect_calls({"simulated_user": 1}, manifest.simulator, prices)
         own = _mean_turn(held, planned) or expect_turn(planned.system, planned.model, prices)
-        total += (own + user).times(left)
+        total += (own + user).times(remaining)
     return total
 
 
@@ -105,7 +107,7 @@ def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
 
 
 def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str, Price]) -> Expectation:
-    """Return the cost of calls by template and number."""
+    """Return the cost of calls to a model; `templates` gives the number of calls of each template."""
     total = Expectation()
     for template, count in templates.items():
         prefix = sum(len(message.text) for message in render_prefix(template, PromptMode(folder=PROMPTS)))
@@ -121,7 +123,7 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
 
 
 def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | None:
-    """Return the mean cost of turns of the same system and model; None without any."""
+    """Return the mean cost of the turns so far of the same system and model; None without any."""
     alike = [
         turn
         for dialogue in held
@@ -139,10 +141,10 @@ def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | Non
 
 
 def describe_expectation(expected: Expectation, at_once: int) -> str:
-    """Render an expectation as a line; `at_once` dialogues run together."""
+    """Render an expectation as a line, with the minutes if `at_once` dialogues run at the same time."""
     tokens = f"{expected.prompt_tokens:,.0f} tokens read, {expected.completion_tokens:,.0f} written"
     money = f"it costs {'at least ' if expected.unpriced else ''}{expected.cost:,.2f}"
     if expected.unpriced:
-        money += f", because {', '.join(expected.unpriced)} has no price ([model] prices)"
+        money += f"; no price is set for {', '.join(expected.unpriced)} ([model] prices)"
     minutes = expected.seconds / at_once / 60
     return f"about {expected.calls:,.0f} calls, {tokens}; {money}; {minutes:,.0f} minutes"

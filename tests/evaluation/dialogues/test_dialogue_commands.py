@@ -38,7 +38,7 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
     ]
     done = run(*arguments)
     assert done.exit_code == 0, done.output
-    assert "stands in for a model: the judge" in done.stderr
+    assert "rules replace a model: the judge" in done.stderr
     assert {file.name for file in (tmp_path / "run").iterdir()} >= {"run.json", "report.html", "judgements.jsonl"}
     assert run("sheet", str(tmp_path / "run")).exit_code == 0
     with (tmp_path / "run" / "sheet-claims.csv").open(newline="") as file:

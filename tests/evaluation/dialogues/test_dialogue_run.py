@@ -153,7 +153,7 @@ async def test_run_names_its_stand_ins_checks_its_options_and_is_estimated(app, 
     assert manifest.simulator == "scripted user"
     assert len(manifest.stand_ins) == 3
     refuse_other_options(manifest, OPTIONS, tmp_path)
-    with pytest.raises(EvaluationError, match="holds a run with turns 2, not 5"):
+    with pytest.raises(EvaluationError, match="has a run with turns 2, not 5"):
         refuse_other_options(manifest, replace(OPTIONS, turns=5), tmp_path)
     with pytest.raises(EvaluationError, match="No model is configured"):
         await build_manifest(app, replace(OPTIONS, models=("gpt",)))

@@ -103,5 +103,5 @@ def test_unreadable_manifest_is_reported_with_a_hint(folder):
 
 
 def test_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(EvaluationError, match="holds no run"):
+    with pytest.raises(EvaluationError, match="has no run in it"):
         RunFolder(tmp_path).read_manifest()

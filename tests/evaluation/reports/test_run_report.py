@@ -164,7 +164,7 @@ def test_run_without_turns_has_a_report(tmp_path: Path):
 def test_report_command_refuses_a_folder_without_a_run(tmp_path: Path):
     ended = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert ended.exit_code == 1
-    assert "holds no run" in ended.output
+    assert "has no run in it" in ended.output
 
 
 def test_plot_has_its_values_as_text():
