@@ -70,75 +70,57 @@ def test_equivalent_sentences_are_not_doubtful(sentence: str) -> None:
     assert not doubts(sentence)
 
 
-def miscopied(sentence: str, asked: tuple[str, ...] = ()) -> bool:
-    return any(finding.miscopied for finding in check_rules(sentence, [HOUSE], asked=asked))
+def miscopied(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) -> bool:
+    return any(finding.miscopied for finding in check_rules(sentence, [passage], asked=asked))
 
 
 @pytest.mark.parametrize(
-    "sentence",
+    ("sentence", "passage", "expected"),
     [
-        "The penalty on study trips is 12 euros a day.",
-        "Keys come from the house manager and the treasurer.",
-        "All of the guests come from Vik.",
-        "The fox fed the miller in the yard.",
-        "You may take the rowing boat.",
-        "The breakfast allowance is 12 euros a day, tax included.",
+        ("The penalty on study trips is 12 euros a day.", HOUSE, True),
+        ("Keys come from the house manager and the treasurer.", HOUSE, True),
+        ("All of the guests come from Vik.", HOUSE, True),
+        ("The fox fed the miller in the yard.", HOUSE, True),
+        ("You may take the rowing boat.", HOUSE, True),
+        ("The breakfast allowance is 12 euros a day, tax included.", HOUSE, True),
+        ("The breakfast allowance on study trips is 12 euros a day.", HOUSE, False),
+        ("Every two years, the prize is awarded.", HOUSE, False),
+        ("Travelling scholars get 12 euros daily towards what they eat in the morning.", HOUSE, False),
+        ("No, dogs may not enter the kitchen.", HOUSE, False),
+        ("There are no boats on any lake in Vik.", "There are no boats on the lake in Vik.", False),
+        (
+            "Ida Lund opened the gate in Vik.",
+            *("On 3 May Lund opened the gate in Vik. Ida Lund lives there.", False),
+        ),
+        (
+            "Ida Lund is the night warden, so ask her about lost keys.",
+            *("Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys", False),
+        ),
     ],
 )
-def test_changed_copy_is_marked_as_miscopied(sentence: str) -> None:
-    assert miscopied(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The breakfast allowance on study trips is 12 euros a day.",
-        "Every two years, the prize is awarded.",
-        "Travelling scholars get 12 euros daily towards what they eat in the morning.",
-        "No, dogs may not enter the kitchen.",
-    ],
-)
-def test_copies_and_paraphrases_are_not_miscopied(sentence: str) -> None:
-    assert not miscopied(sentence)
-
-
-def test_row_in_another_order_is_not_miscopied() -> None:
-    row = "Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys"
-    findings = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
-    assert not any(rule.miscopied for rule in findings)
+def test_only_changed_copies_are_miscopied(sentence: str, passage: str, *, expected: bool) -> None:
+    assert miscopied(sentence, passage) is expected
 
 
 def test_askers_words_in_a_copy_are_not_miscopied() -> None:
     sentence = "Keys come from the house manager for lodgers."
     assert miscopied(sentence)
-    assert not miscopied(sentence, ("Where do lodgers get keys?",))
+    assert not miscopied(sentence, asked=("Where do lodgers get keys?",))
 
 
 @pytest.mark.parametrize(
-    ("sentence", "passage"),
+    ("sentence", "passage", "grave"),
     [
-        ("There are no boats on any lake in Vik.", "There are no boats on the lake in Vik."),
-        ("Ida Lund opened the gate in Vik.", "On 3 May Lund opened the gate in Vik. Ida Lund lives there."),
+        ("Solveig Moe wrote nine plays.", "In her life Solveig Moe wrote only nine plays.", False),
+        (
+            "The kiosk is run by Vik Foods.",
+            *("The kiosk is run by Vik Foods and takes coins unless the till is broken.", False),
+        ),
+        ("Wine is paid for at all dinners.", "Wine is paid for at such dinners only.", True),
     ],
 )
-def test_any_and_fuller_names_are_not_miscopied(sentence: str, passage: str) -> None:
-    assert not any(finding.miscopied for finding in check_rules(sentence, [passage]))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("Solveig Moe wrote nine plays.", "In her life Solveig Moe wrote only nine plays."),
-        ("The kiosk is run by Vik Foods.", "The kiosk is run by Vik Foods and takes coins unless the till is broken."),
-    ],
-)
-def test_remarks_and_other_clauses_are_not_missing_conditions(sentence: str, passage: str) -> None:
-    assert not any(finding.grave for finding in check_rules(sentence, [passage]))
-
-
-def test_all_dinners_is_more_than_such_dinners() -> None:
-    sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
-    assert any(finding.grave for finding in check_rules(sentence, [passage]))
+def test_only_conditions_of_the_statement_are_missed(sentence: str, passage: str, *, grave: bool) -> None:
+    assert any(finding.grave for finding in check_rules(sentence, [passage])) is grave
 
 
 def test_rounded_limit_is_not_doubtful() -> None:

@@ -17,49 +17,36 @@ MILL = (
 )
 
 
-def is_grave(sentence: str, asked: tuple[str, ...] = ()) -> bool:
-    return any(finding.grave for finding in check_rules(sentence, [MILL], asked=asked))
-
-
 @pytest.mark.parametrize(
-    "sentence",
+    ("sentence", "grave"),
     [
-        "Visitors come on Mondays to see the open mill.",
-        "The wheel of the mill was repaired by Per Holt.",
-        "Ada Lund was the one by whom the roof was rebuilt.",
-        "The wheel of the mill has 18 of these paddles.",
-        "The keeper dresses the millstones two times each year.",
-        "The keeper has to see that flour is kept for 8 months.",
-        "It was in 1954 that the lake froze.",
-        "One of the plans of the sluice was taken by a flood.",
-        "Whoever changes the sluice may ask the council.",
-        "Ada Lund wore shoes of size 44.",
+        ("Visitors come on Mondays to see the open mill.", True),
+        ("The wheel of the mill was repaired by Per Holt.", True),
+        ("Ada Lund was the one by whom the roof was rebuilt.", True),
+        ("The wheel of the mill has 18 of these paddles.", True),
+        ("The keeper dresses the millstones two times each year.", True),
+        ("The keeper has to see that flour is kept for 8 months.", True),
+        ("It was in 1954 that the lake froze.", True),
+        ("One of the plans of the sluice was taken by a flood.", True),
+        ("Whoever changes the sluice may ask the council.", True),
+        ("Ada Lund wore shoes of size 44.", True),
+        ("On Mondays visitors can't see the mill.", False),
+        ("It was Ada Lund who repaired the wheel, in 1931.", False),
+        ("Per Holt rebuilt the roof in 1954.", False),
+        ("There are 24 paddles on the wheel.", False),
+        ("A mason from Vik dresses the millstones two times a year.", False),
+        ("Flour may be kept for 8 months at most.", False),
+        ("When the lake froze in 1942, the mill was still.", False),
+        ("The Sater is turned every 18 months.", False),
+        ("Jon Sater, a carpenter, drew the sluice.", False),
+        ("The wheel, though, turns slower than the small one.", False),
+        ("Fossum is 9 km north of Lauvik.", False),
     ],
 )
-def test_misread_sentence_is_quoted_instead(sentence: str) -> None:
-    assert is_grave(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "On Mondays visitors can't see the mill.",
-        "It was Ada Lund who repaired the wheel, in 1931.",
-        "Per Holt rebuilt the roof in 1954.",
-        "There are 24 paddles on the wheel.",
-        "A mason from Vik dresses the millstones two times a year.",
-        "Flour may be kept for 8 months at most.",
-        "When the lake froze in 1942, the mill was still.",
-        "The Sater is turned every 18 months.",
-        "Jon Sater, a carpenter, drew the sluice.",
-        "The wheel, though, turns slower than the small one.",
-        "Fossum is 9 km north of Lauvik.",
-    ],
-)
-def test_paraphrase_is_not_misread(sentence: str) -> None:
-    assert not is_grave(sentence)
+def test_misread_sentence_is_quoted_instead(sentence: str, *, grave: bool) -> None:
+    assert any(finding.grave for finding in check_rules(sentence, [MILL])) is grave
 
 
 def test_value_of_the_question_is_left_to_the_model() -> None:
-    sentence = "It was in 1954 that the lake froze."
-    assert not is_grave(sentence, ("Did the lake freeze in 1954?",))
+    findings = check_rules("It was in 1954 that the lake froze.", [MILL], asked=["Did the lake freeze in 1954?"])
+    assert not any(finding.grave for finding in findings)

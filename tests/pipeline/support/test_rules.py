@@ -127,21 +127,6 @@ def test_another_value_in_the_same_place_contradicts(
     assert reasons == ([(kind, reason)] if kind else [])
 
 
-@pytest.mark.parametrize(
-    ("sentence", "contradicted"),
-    [
-        ("Anna Berg defeated Erik Vold in the final of 1987.", True),
-        ("Erik Vold was defeated by Anna Berg in the final of 1987.", False),
-        ("In the final of 1987, Erik Vold defeated Anna Berg.", False),
-        ("Anna Berg was defeated by Erik Vold in the final of 1987.", False),
-        ("Vold later married Berg in Oslo.", False),
-        ("Berg defeated Vold in the final of 1987.", True),
-    ],
-)
-def test_subject_and_object_are_distinguished(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
-    assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, UNION)) is contradicted
-
-
 DEFEATED = "Erik Vold defeated in 1987 the young potter Anna Berg."
 DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the yard in 1901."
 
@@ -149,6 +134,12 @@ DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the ya
 @pytest.mark.parametrize(
     ("passage", "sentence", "contradicted"),
     [
+        (UNION, "Anna Berg defeated Erik Vold in the final of 1987.", True),
+        (UNION, "Erik Vold was defeated by Anna Berg in the final of 1987.", False),
+        (UNION, "In the final of 1987, Erik Vold defeated Anna Berg.", False),
+        (UNION, "Anna Berg was defeated by Erik Vold in the final of 1987.", False),
+        (UNION, "Vold later married Berg in Oslo.", False),
+        (UNION, "Berg defeated Vold in the final of 1987.", True),
         (DEFEATED, "Anna Berg defeated Erik Vold in 1987.", True),
         (DEFEATED, "Erik Vold defeated Anna Berg in 1987.", False),
         (DEFEATED, "Anna Berg was defeated by Erik Vold.", False),
@@ -158,11 +149,7 @@ DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the ya
         (DESCRIBED, "Erik Vold, an old pilot, opened the yard.", False),
     ],
 )
-def test_exchanged_names_are_detected_around_descriptions_and_dates(
-    passage: str,
-    sentence: str,
-    contradicted: bool,  # noqa: FBT001 - a table's column
-) -> None:
+def test_exchanged_names_are_contradicted(passage: str, sentence: str, *, contradicted: bool) -> None:
     assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, passage)) is contradicted
 
 
