@@ -16,6 +16,7 @@ from tests.pipeline.world import hit
 
 Said = list[tuple[str, tuple[int, ...]]]
 
+# A mark cites the sentence before it or around it.
 CITED: list[tuple[str, Said]] = [
     ("It opened in 1990 [1]. It closed.", [("It opened in 1990.", (1,)), ("It closed.", ())]),
     ("The year was long. [1] It closed [2].", [("The year was long.", (1,)), ("It closed.", (2,))]),
@@ -31,6 +32,7 @@ CITED: list[tuple[str, Said]] = [
     ("Write to […] [1]. […] pays ([…]).[2]", [("Write to […].", (1,)), ("[…] pays ([…]).", (2,))]),
     ("[1]", []),
 ]
+# If a mark leads a line, all marks of that line precede their sentences.
 FRONTED: list[tuple[str, Said]] = [
     ("[1] The mill closed. [2] It burned down.", [("The mill closed.", (1,)), ("It burned down.", (2,))]),
     ("- [1][2] It closed. It burned. [3] It rose.", [("It closed.", (1, 2)), ("It burned.", ()), ("It rose.", (3,))]),
@@ -43,6 +45,7 @@ FRONTED: list[tuple[str, Said]] = [
     ("[1] It closed [2]. [3] It burned. [1]", [("It closed.", (1, 2, 3)), ("It burned.", (1,))]),
     ("[1] It closed. [2] It burned.\n\nIt rose. [3]", [("It closed.", (1,)), ("It burned.", (2,)), ("It rose.", (3,))]),
 ]
+# A mark that is part of the grammar is rewritten.
 PARTS: list[tuple[str, Said]] = [
     ("According to [1], a kiln is hot.", [("A kiln is hot.", (1,))]),
     ("It is late. As shown in [1] and [2], kilns glow [3].", [("It is late.", ()), ("Kilns glow.", (1, 2, 3))]),
@@ -117,18 +120,8 @@ def said(reply: str, count: int = 3) -> Said:
     return [(sentence.text, sentence.numbers) for sentence in split_sentences(reply, count)]
 
 
-@pytest.mark.parametrize(("reply", "expected"), CITED)
-def test_mark_cites_the_sentence_before_or_around_it(reply: str, expected: Said) -> None:
-    assert said(reply) == expected
-
-
-@pytest.mark.parametrize(("reply", "expected"), FRONTED)
-def test_leading_mark_makes_all_marks_of_its_line_precede_sentences(reply: str, expected: Said) -> None:
-    assert said(reply) == expected
-
-
-@pytest.mark.parametrize(("reply", "expected"), PARTS)
-def test_mark_within_the_grammar_is_rewritten(reply: str, expected: Said) -> None:
+@pytest.mark.parametrize(("reply", "expected"), [*CITED, *FRONTED, *PARTS])
+def test_marks_cite_their_sentences(reply: str, expected: Said) -> None:
     assert said(reply) == expected
 
 
@@ -140,13 +133,8 @@ def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[st
     assert all(bool(cite_sentence(sentence, offered).evidence) is not sentence.maimed for sentence in sentences)
 
 
-@pytest.mark.parametrize(("reply", "expected"), SPLIT)
-def test_sentences_are_split_in_every_script(reply: str, expected: list[str]) -> None:
-    assert [text for text, _ in said(reply)] == expected
-
-
-@pytest.mark.parametrize(("reply", "expected"), LINES)
-def test_lines_are_parsed_as_items_rows_code_or_prose(reply: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(("reply", "expected"), [*SPLIT, *LINES])
+def test_sentences_end_in_every_script_and_with_items_rows_and_code(reply: str, expected: list[str]) -> None:
     assert [text for text, _ in said(reply)] == expected
 
 
@@ -161,16 +149,8 @@ def test_bold_across_sentences_is_removed() -> None:
 
 def test_items_rows_and_code_begin_paragraphs() -> None:
     reply = "One. Two.\n\nThree. Four.\n- five\n| six | seven |\n```\neight\n```"
-
-    assert [sentence.paragraph for sentence in split_sentences(reply, 0)] == [
-        False,
-        False,
-        True,
-        False,
-        True,
-        True,
-        True,
-    ]
+    sentences = enumerate(split_sentences(reply, 0))
+    assert [place for place, sentence in sentences if sentence.paragraph] == [2, 4, 5, 6]
 
 
 def test_marks_after_rows_and_code_belong_to_them() -> None:
@@ -194,21 +174,10 @@ def test_cited_sentence_gets_the_evidence_of_its_numbers() -> None:
     assert cited.paragraph
 
 
-CUES = (
-    "\n[1] A. [2] B. ",
-    "[1]",
-    "[2]",
-    "[1, 2]",
-    ". ",
-    ". [1] ",
-    "\n\n",
-    "```\n",
-    "- ",
-    "1. ",
-    "**",
-    "www.a.example",
+CUES = [
+    *["\n[1] A. [2] B. ", "[1]", "[2]", "[1, 2]", ". ", ". [1] ", "\n\n", "```\n", "- ", "1. ", "**", "www.a.example"],
     "word " * 30,
-)
+]
 WRITTEN = [
     piece
     for reply, _ in [*CITED, *FRONTED, *PARTS, *MAIMED, *SPLIT, *LINES, *PLAIN]

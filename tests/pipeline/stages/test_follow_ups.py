@@ -182,67 +182,62 @@ def test_clear_first_question_is_its_own_query(text: str, time: str | int | None
     assert later == SearchQuery(text, time)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The canteen is lovely.",
-        "I was told that the ferry sails at noon.",
-        "What do you know?",
-        "Who made you, and are you clever?",
-        "What does the ferry cost? And when does it leave?",
-        "Who steers the ferry, and who owns the pier?",
-        "Who steers the ferry, where does he live?",
-        "What was our profit last year?",
-        "How often did the ferry fail since 1990?",
-        "Was it colder in 1911 than in 1912?",
-        "How many boats sailed to Skarholm in 1911 and 1912?",
-        "Who sailed yesterday?",
-        "Wer hat letztes Jahr gewonnen?",
-        "What does https://example.org say?",
-        "Is " + "the very " * 30 + "old pier open?",
-        "Spares",
-    ],
-)
-def test_unclear_first_message_needs_a_written_query(text: str) -> None:
-    assert read_as_query(Conversation((Turn("user", text),))) is None
+UNCLEAR_FIRST = [
+    "The canteen is lovely.",
+    "I was told that the ferry sails at noon.",
+    "What do you know?",
+    "Who made you, and are you clever?",
+    "What does the ferry cost? And when does it leave?",
+    "Who steers the ferry, and who owns the pier?",
+    "Who steers the ferry, where does he live?",
+    "What was our profit last year?",
+    "How often did the ferry fail since 1990?",
+    "Was it colder in 1911 than in 1912?",
+    "How many boats sailed to Skarholm in 1911 and 1912?",
+    "Who sailed yesterday?",
+    "Wer hat letztes Jahr gewonnen?",
+    "What does https://example.org say?",
+    "Is " + "the very " * 30 + "old pier open?",
+    "Spares",
+]
+OWN_TOPIC = [
+    "When was the Golden Gate Bridge opened?",
+    "Does Larkspur Ferries carry bicycles?",
+    "Which ferries to Skarholm carry bicycles?",
+    "How is the winter crew of ferries paid?",
+    "How many people live in the city of Ghent?",
+]
+UNCLEAR_LATER = [
+    "And when do they sail?",
+    "What does a return ticket cost?",
+    "What does the return ticket cost?",
+    "Which is faster?",
+    "Which ferries are cheaper than this ferry to Skarholm?",
+    "Are there other ferries to Skarholm?",
+    "What about the first boat of Larkspur Ferries?",
+    "What are Larkspur's plans?",
+    "Sounds good, Skarholm ferries carry bicycles on Sundays?",
+    "What is the opposite shore of Skarholm called?",
+    "What are the harbours in Norway called?",
+    "What does Larkspur charge for bicycles?",
+    "Do both ferries to Skarholm carry bicycles?",
+    "Was kostet die Überfahrt nach Skarholm?",
+    "Quanto costa il traghetto per Skarholm?",
+]
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("earlier", "text", "clear"),
     [
-        "When was the Golden Gate Bridge opened?",
-        "Does Larkspur Ferries carry bicycles?",
-        "Which ferries to Skarholm carry bicycles?",
-        "How is the winter crew of ferries paid?",
-        "How many people live in the city of Ghent?",
+        *(((), text, False) for text in UNCLEAR_FIRST),
+        *((FERRIES, text, True) for text in OWN_TOPIC),
+        *((FERRIES, text, False) for text in UNCLEAR_LATER),
     ],
 )
-def test_later_question_that_names_its_topic_is_its_own_query(text: str) -> None:
-    assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) == SearchQuery(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "And when do they sail?",
-        "What does a return ticket cost?",
-        "What does the return ticket cost?",
-        "Which is faster?",
-        "Which ferries are cheaper than this ferry to Skarholm?",
-        "Are there other ferries to Skarholm?",
-        "What about the first boat of Larkspur Ferries?",
-        "What are Larkspur's plans?",
-        "Sounds good, Skarholm ferries carry bicycles on Sundays?",
-        "What is the opposite shore of Skarholm called?",
-        "What are the harbours in Norway called?",
-        "What does Larkspur charge for bicycles?",
-        "Do both ferries to Skarholm carry bicycles?",
-        "Was kostet die Überfahrt nach Skarholm?",
-        "Quanto costa il traghetto per Skarholm?",
-    ],
-)
-def test_unclear_later_question_needs_a_written_query(text: str) -> None:
-    assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) is None
+def test_only_a_clear_question_with_its_own_topic_is_its_own_query(
+    earlier: tuple[Turn, ...], text: str, *, clear: bool
+) -> None:
+    assert read_as_query(Conversation((*earlier, Turn("user", text)))) == (SearchQuery(text) if clear else None)
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=2))
