@@ -29,7 +29,7 @@ OFFICE = hit("The office in Ghent opens at nine.", key="office.md", title="Offic
 HITS = (LEAVE, OFFICE)
 
 
-def thought(text: str, borrowed: str = "", language: str = "en") -> tuple[ScoredQuestion, list[ScoredCandidate]]:
+def rank(text: str, borrowed: str = "", language: str = "en") -> tuple[ScoredQuestion, list[ScoredCandidate]]:
     question = weigh_question(text, borrowed, language, HITS)
     candidates = find_candidates(HITS)
     ranked = score_candidates(question, candidates, [0.5] * len(candidates))
@@ -37,18 +37,18 @@ def thought(text: str, borrowed: str = "", language: str = "en") -> tuple[Scored
 
 
 def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
-    _, ranked = thought(text, **more)
+    _, ranked = rank(text, **more)
     return next(scored.features for scored in ranked if scored.candidate.text.startswith(sentence))
 
 
 def test_rare_question_terms_weigh_more() -> None:
-    question, _ = thought("leave at the zoo, in the open")
+    question, _ = rank("leave at the zoo, in the open")
     assert sum(question.weights.values()) == pytest.approx(1.0)
     assert question.weights["zoo"] > question.weights["leav"]
 
 
 def test_borrowed_terms_weigh_less() -> None:
-    question, _ = thought("zoo", borrowed="museum zoo")
+    question, _ = rank("zoo", borrowed="museum zoo")
     assert question.weights["zoo"] == pytest.approx(2 * question.weights["museum"])
 
 
@@ -137,7 +137,7 @@ def test_trust_in_cosines_depends_on_the_language() -> None:
 
 
 def test_unread_candidates_get_the_lowest_reader_score() -> None:
-    question, ranked = thought("How many days of leave has everyone?")
+    question, ranked = rank("How many days of leave has everyone?")
     read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
     assert sorted(scored.features.reader for scored in read) == [-3.0, -3.0, 2.0]
     assert rerank_candidates(question, ranked, {}) == tuple(ranked)
@@ -145,7 +145,7 @@ def test_unread_candidates_get_the_lowest_reader_score() -> None:
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=40), st.lists(st.floats(-1, 1), min_size=40, max_size=40))
 def test_candidates_are_compared_until_the_best_are_known(estimates: list[float], gains: list[float]) -> None:
-    question, ranked = thought("leave")
+    question, ranked = rank("leave")
     scored, compared = [replace(ranked[0], score=score) for score in estimates], list[int]()
 
     while places := quotation.list_comparable(question, scored, set(compared)):
@@ -161,7 +161,7 @@ def test_candidates_are_compared_until_the_best_are_known(estimates: list[float]
 
 @pytest.mark.parametrize(("said", "then"), [(6.0, []), (-6.0, [1, 2])])
 def test_passages_are_read_only_while_that_may_change_the_best(said: float, then: list[int]) -> None:
-    question, (best, *_) = thought("leave")
+    question, (best, *_) = rank("leave")
     (office,) = find_candidates([HITS[1]])
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
     ranked = [best, other, other]
@@ -178,7 +178,7 @@ def test_setting_a_cosine_later_gives_the_same_score_as_scoring_with_it() -> Non
 
 
 def test_answer_features_come_from_the_best_candidate_and_the_hits() -> None:
-    question, ranked = thought("What does leave cost?")
+    question, ranked = rank("What does leave cost?")
     low, high = answer_ranking.TOPIC_DEPTH
     best = replace(ranked[0], features=replace(ranked[0].features, reader=3.0))
     few = extract_answer_features(question, HITS, [best])
@@ -188,14 +188,14 @@ def test_answer_features_come_from_the_best_candidate_and_the_hits() -> None:
 
 
 def test_question_of_stop_words_is_unlikely_to_be_answered() -> None:
-    question, ranked = thought("is it?")
+    question, ranked = rank("is it?")
     assert question.weights == {}
     assert predict_answerable(question, HITS, ranked) < answer_ranking.ANSWER_THRESHOLD
 
 
 def test_answering_sentence_ranks_first_and_unrelated_question_is_unlikely() -> None:
-    question, ranked = thought("How many days of leave has everyone?")
-    other, others = thought("Which zebra swims in Lake Victoria?")
+    question, ranked = rank("How many days of leave has everyone?")
+    other, others = rank("Which zebra swims in Lake Victoria?")
     assert ranked[0].candidate.text == "Everyone has 25 days of leave."
     assert predict_answerable(question, HITS, ranked) > predict_answerable(other, HITS, others)
     assert predict_answerable(other, HITS, others) < answer_ranking.ANSWER_THRESHOLD
@@ -210,7 +210,7 @@ def test_chance_without_candidates_is_zero() -> None:
     [("When does Ghent open?", 1.0), ("When does Ghent or Bruges open?", 0.5), ("When does it open?", 1.0)],
 )
 def test_specifics_is_the_share_of_question_names_in_the_passage(question: str, share: float) -> None:
-    reading, ranked = thought(question)
+    reading, ranked = rank(question)
     office = [scored for scored in ranked if scored.candidate.hit is OFFICE]
     assert extract_answer_features(reading, HITS, office).specifics == share
 

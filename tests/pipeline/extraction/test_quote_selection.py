@@ -36,7 +36,7 @@ def ranked(hits: Sequence[Hit], *best: str) -> list[ScoredCandidate]:
     return sorted(made, key=lambda one: -one.score)
 
 
-def said(scored: Sequence[ScoredCandidate], limit: int = 3) -> list[str]:
+def quote(scored: Sequence[ScoredCandidate], limit: int = 3) -> list[str]:
     return [quote.text for quote in select_quotes(scored, limit, "en")]
 
 
@@ -45,11 +45,11 @@ PAGE = hit("First comes this line. Then comes that line. Last comes another one.
 
 def test_best_quote_comes_first_and_the_rest_in_text_order() -> None:
     scored = ranked([PAGE], "Last comes another one.", "Then comes that line.", "First comes this line.")
-    assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
+    assert quote(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
 
 
 def test_limit_bounds_the_number_of_quotes() -> None:
-    assert said(ranked([PAGE], "Last comes another one.", "Then comes that line."), limit=1) == [
+    assert quote(ranked([PAGE], "Last comes another one.", "Then comes that line."), limit=1) == [
         "Last comes another one."
     ]
 
@@ -58,11 +58,11 @@ def test_rivals_of_the_same_day_are_ordered_by_score() -> None:
     old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
     new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
     better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]
-    assert said(ranked([old, new], *better)) == better
+    assert quote(ranked([old, new], *better)) == better
 
 
 def test_low_scores_are_not_quoted() -> None:
-    assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
+    assert quote(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
 
 
 def test_further_sentences_need_a_chance_that_depends_on_their_page() -> None:
@@ -70,17 +70,17 @@ def test_further_sentences_need_a_chance_that_depends_on_their_page() -> None:
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
     unsure = [replace(candidate, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for candidate in scored]
     poor = [replace(candidate, chance=SAME_PAGE_CHANCE / 2) for candidate in scored]
-    assert said(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
-    assert said(unsure) == ["Then comes that line.", "It ends here."]
-    assert said(poor) == ["Then comes that line."]
+    assert quote(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
+    assert quote(unsure) == ["Then comes that line.", "It ends here."]
+    assert quote(poor) == ["Then comes that line."]
 
 
 def test_table_row_with_fewer_question_words_is_not_quoted() -> None:
     rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
-    assert said(named) == ["Pump B: price 349 euros"]
-    assert said(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
+    assert quote(named) == ["Pump B: price 349 euros"]
+    assert quote(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
 
 
 def test_requested_table_row_is_quoted() -> None:
@@ -98,7 +98,7 @@ def test_question_before_a_lettered_answer_is_not_quoted() -> None:
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
     (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
     assert best.text.startswith("Where are the oars kept?")
-    assert said([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
+    assert quote([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
 
 
 def test_answers_to_further_parts_follow_the_first() -> None:
@@ -110,12 +110,12 @@ def test_answers_to_further_parts_follow_the_first() -> None:
 
 def test_repetition_on_another_page_is_not_quoted() -> None:
     other = hit("Then comes that line!", key="copy.md")
-    assert said(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
+    assert quote(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
 
 
 def test_item_of_a_quoted_list_is_not_quoted_again() -> None:
     page = hit("Bring with you:\n- a badge\n- a laptop")
-    assert said(ranked([page], "Bring with you:\n- a badge\n- a laptop", "a badge")) == [
+    assert quote(ranked([page], "Bring with you:\n- a badge\n- a laptop", "a badge")) == [
         "Bring with you:\n- a badge\n- a laptop"
     ]
 

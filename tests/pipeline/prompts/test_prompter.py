@@ -284,10 +284,8 @@ def test_truncation_drops_all_findings_of_the_last_passage() -> None:
 
 
 def test_minimal_prompt_cannot_be_truncated() -> None:
-    assert (
-        truncate_load(PromptLoad({"talk": conversation("1"), "sentences": (), "draft": "It rings."}, examples=False))
-        is None
-    )
+    facts = {"talk": conversation("1"), "sentences": (), "draft": "It rings."}
+    assert truncate_load(PromptLoad(facts, examples=False)) is None
 
 
 BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")

@@ -116,13 +116,13 @@ PLAIN: list[tuple[str, str]] = [
 ]
 
 
-def said(reply: str, count: int = 3) -> Said:
+def split(reply: str, count: int = 3) -> Said:
     return [(sentence.text, sentence.numbers) for sentence in split_sentences(reply, count)]
 
 
 @pytest.mark.parametrize(("reply", "expected"), [*CITED, *FRONTED, *PARTS])
 def test_marks_cite_their_sentences(reply: str, expected: Said) -> None:
-    assert said(reply) == expected
+    assert split(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), MAIMED)
@@ -135,16 +135,16 @@ def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[st
 
 @pytest.mark.parametrize(("reply", "expected"), [*SPLIT, *LINES])
 def test_sentences_end_in_every_script_and_with_items_rows_and_code(reply: str, expected: list[str]) -> None:
-    assert [text for text, _ in said(reply)] == expected
+    assert [text for text, _ in split(reply)] == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), PLAIN)
 def test_emphasis_is_removed_but_arithmetic_and_code_are_unchanged(reply: str, expected: str) -> None:
-    assert said(reply) == [(expected, ())]
+    assert split(reply) == [(expected, ())]
 
 
 def test_bold_across_sentences_is_removed() -> None:
-    assert [text for text, _ in said("**Note. This is bold.** Next.")] == ["Note.", "This is bold.", "Next."]
+    assert [text for text, _ in split("**Note. This is bold.** Next.")] == ["Note.", "This is bold.", "Next."]
 
 
 def test_items_rows_and_code_begin_paragraphs() -> None:
@@ -202,7 +202,6 @@ def test_streamed_sentences_equal_those_of_the_whole_reply(reply: str, cuts: lis
 
 @given(REPLIES)
 def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
-    """The finest cut of all."""
     assert streamed(reply, list(range(len(reply)))) == split_sentences(reply, 3)
 
 

@@ -35,19 +35,19 @@ def cut(text: str, size: int) -> list[str]:
 
 @given(CLAIM_LINES, st.integers(1, 9))
 def test_streamed_claims_include_those_of_the_whole_reply(text: str, size: int) -> None:
-    splitter, given_one_by_one = ClaimSplitter(), list[str]()
+    splitter, yielded = ClaimSplitter(), list[str]()
     try:
         for piece in cut(text, size):
-            given_one_by_one += [claim.text for claim in splitter.feed(piece)]
-        given_one_by_one += [claim.text for claim in splitter.close()]
+            yielded += [claim.text for claim in splitter.feed(piece)]
+        yielded += [claim.text for claim in splitter.close()]
     except UnreadableReply:
         with pytest.raises(UnreadableReply):
             claims_format().from_text(text)
         return
 
     whole = [claim.text for claim in claims_format().from_text(text)]
-    assert set(whole) <= set(given_one_by_one)
-    assert len(given_one_by_one) == len(set(given_one_by_one))
+    assert set(whole) <= set(yielded)
+    assert len(yielded) == len(set(yielded))
 
 
 def test_claim_is_yielded_once_its_line_ends_with_a_time() -> None:
@@ -88,12 +88,12 @@ def test_endless_list_of_claims_is_cut_off(size: int) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_verdicts_are_parsed(text: str, claims: int, verdicts: dict, size: int) -> None:
-    rulings = ruled(text, claims, size)
+    rulings = parse_rulings(text, claims, size)
     assert {
         ruling.claim: (ruling.found.verdict, ruling.found.sentences, ruling.found.reasoning)
         for ruling in rulings
         if ruling.whole
-    } == (verdicts)
+    } == verdicts
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_verdicts_are_parsed(text: str, claims: int, verdicts: dict, size: int) 
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
 def test_retracted_verdict_is_not_enough_info(text: str, size: int) -> None:
-    assert {ruling.found.verdict for ruling in ruled(text, 1, size)} == {N}
+    assert {ruling.found.verdict for ruling in parse_rulings(text, 1, size)} == {N}
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_retracted_verdict_is_not_enough_info(text: str, size: int) -> None:
 )
 def test_streamed_reply_without_verdict_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableReply):
-        ruled(text, 1, 3)
+        parse_rulings(text, 1, 3)
 
 
 def test_reply_of_empty_lines_is_unreadable() -> None:
     with pytest.raises(UnreadableReply):
-        ruled("\n" * 1_400, 3, 2)
+        parse_rulings("\n" * 1_400, 3, 2)
 
 
 def test_verdict_is_yielded_before_its_reason() -> None:
@@ -154,20 +154,20 @@ def test_verdict_is_yielded_before_its_reason() -> None:
 @given(RULING_LINES, st.integers(1, 3), st.integers(1, 9))
 def test_verdicts_do_not_depend_on_piece_boundaries(text: str, claims: int, size: int) -> None:
     try:
-        rulings = ruled(text, claims, size)
+        rulings = parse_rulings(text, claims, size)
     except UnreadableReply:
         with pytest.raises(UnreadableReply):
-            ruled(text, claims, 10_000)
+            parse_rulings(text, claims, 10_000)
         return
-    assert sorted(map(_told, rulings)) == sorted(map(_told, ruled(text, claims, 10_000)))
+    assert sorted(map(_sort_key, rulings)) == sorted(map(_sort_key, parse_rulings(text, claims, 10_000)))
     for number in {ruling.claim for ruling in rulings}:
         assert [ruling.whole for ruling in rulings if ruling.claim == number] == [False, True]
 
 
-def ruled(text: str, claims: int, size: int) -> list[ClaimRuling]:
+def parse_rulings(text: str, claims: int, size: int) -> list[ClaimRuling]:
     splitter = VerdictSplitter(claims, 5)
     return [*(ruling for piece in cut(text, size) for ruling in splitter.feed(piece)), *splitter.close()]
 
 
-def _told(one: ClaimRuling) -> tuple[int, bool, str, tuple[int, ...], str]:
+def _sort_key(one: ClaimRuling) -> tuple[int, bool, str, tuple[int, ...], str]:
     return one.claim, one.whole, one.found.verdict, one.found.sentences, one.found.reasoning
