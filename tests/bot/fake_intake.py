@@ -1,4 +1,4 @@
-"""Takes every question that catching up finds, and says when one was taken last: queue, desk and taking in one."""
+"""A fake of queue, desk and intake in one, for the tests of archives and catch-up."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from bot.types import IntakeStatus, Question
 
 @dataclass
 class FakeIntake:
-    """The queue, desk and intake for the tests of archives and catch-up."""
+    """Takes every question that catch-up finds and knows which was taken last."""
 
     made: Callable[[Any], Question | None]
-    """Makes a question of a platform's message."""
+    """Makes a question from a platform's message."""
     last: Any = None
     """The row that was taken last."""
     taken: list[Question] = field(default_factory=list)
@@ -49,11 +49,11 @@ class FakeIntake:
 
     async def take(self, asked: Question, *, missed: bool = False) -> IntakeStatus:
         assert missed
-        if any(one.key == asked.key for one in self.taken):
+        if any(question.key == asked.key for question in self.taken):
             return IntakeStatus.KNOWN
         self.taken.append(asked)
         return IntakeStatus.NEW
 
     @property
     def messages(self) -> list[str]:
-        return sorted(one.message for one in self.taken)
+        return sorted(question.message for question in self.taken)

@@ -72,10 +72,9 @@ def citation(number: int = 1, **changes: Any) -> Citation:
 
 
 def answered(**changes: Any) -> TurnResult:
-    said = Answer(Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),))
     facts = {
         "answer_id": "abc123",
-        "answer": said,
+        "answer": Answer(Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),)),
         "text": "The quay opens at seven. [1]",
         "system": "extractive",
         "model": None,
@@ -121,13 +120,13 @@ def logged() -> tuple[LogEntry, LogEntry, LogEntry]:
 
 @dataclass
 class FakeServices:
-    """What the doors lead to. `answer` may raise what it returns."""
+    """What the commands open. An `answer`, `report` or `forgotten` that is an exception is raised."""
 
     corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
     hits: tuple[Hit, ...] = ()
     answer: TurnResult | BaseException = field(default_factory=answered)
     interrupted: int = 0
-    """How many of the next answers are stopped with Ctrl-C."""
+    """How many of the next answers are interrupted with Ctrl-C."""
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
@@ -137,7 +136,7 @@ class FakeServices:
         )
     )
     away: tuple[DocumentRef, ...] = ()
-    """The documents forgotten before."""
+    """The documents forgotten earlier."""
     runs: tuple[RefreshRun, ...] = ()
     nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
@@ -149,14 +148,14 @@ class FakeServices:
     restored: list[bool] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     confirmed: list[bool] = field(default_factory=list)
-    """For each refresh whether removals were confirmed."""
+    """Whether removals were confirmed, for each refresh."""
     denses: list[DenseChoice | None] = field(default_factory=list)
     engines: list[EngineName | None] = field(default_factory=list)
     """The engine of each refresh."""
     named: list[tuple[str, object]] = field(default_factory=list)
-    """What single documents were asked for, and where."""
+    """The single documents requested, and where."""
     opened: list[bool] = field(default_factory=list)
-    """For each opening whether it was for rebuilding."""
+    """Whether it was for rebuilding, for each opening."""
 
     def doors(self) -> Services:
         return Services(self._open_home, self._open_app, self._open_records, self._open_history)
@@ -193,7 +192,7 @@ class FakeServices:
 
 @dataclass
 class FakeHome:
-    """The house's home."""
+    """A home's `LocalService`, scripted by `services`."""
 
     services: FakeServices
 

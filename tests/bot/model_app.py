@@ -35,20 +35,20 @@ _TEMPLATES = tuple(sorted(file.stem for file in TEMPLATE_FOLDER.glob("[!_]*.j2")
 
 @dataclass(frozen=True)
 class CutReply:
-    """A streamed reply whose connection is closed after these words."""
+    """A streamed reply whose connection closes after these words."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class StalledReply:
-    """A streamed reply after whose pieces nothing comes any more."""
+    """A streamed reply that stalls after these pieces."""
 
     reply: Reply
 
 
 def find_stage(request: ChatRequest) -> str:
-    """Return the template that a request is made of, by its instruction."""
+    """Return the template a request was made from, by its instruction."""
     said = request.body["messages"][0]["content"]
     return next(template for template in _TEMPLATES if any(map(said.startswith, _instructions(template))))
 

@@ -1,4 +1,4 @@
-"""Example settings of each kind of source."""
+"""Example settings for each kind of source."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

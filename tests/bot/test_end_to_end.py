@@ -1,4 +1,4 @@
-"""The commands one after the other on the real house: the example handbook in, footnoted answers out."""
+"""The commands with nothing faked: ingest the example handbook, get footnoted answers."""
 
 import json
 from pathlib import Path
@@ -38,8 +38,8 @@ def test_commands_from_a_folder_to_a_verified_answer() -> None:
     for citation in answer["citations"]:
         assert citation["quote"] in passages[citation["passage_id"]]
         assert citation["url"].startswith("https://tolliver.example/")
-        kept = printed("passages", citation["url"])["passages"]
-        assert passages[citation["passage_id"]] in [one["text"] for one in kept]
+        stored = printed("passages", citation["url"])["passages"]
+        assert passages[citation["passage_id"]] in [passage["text"] for passage in stored]
     assert printed("passages", "Nowhere", status=1)["error"]["kind"] == "unknown_document"
 
     assert printed("ask", "🎉", status=1)["error"]["kind"] == "question_without_words"
@@ -51,8 +51,8 @@ def test_commands_from_a_folder_to_a_verified_answer() -> None:
     assert printed("audit", "verify")["findings"] == []
 
 
-def counted(report: dict[str, Any]) -> dict[str, int]:
-    return {what: number for what, number in report["documents"].items() if number}
+def document_counts(report: dict[str, Any]) -> dict[str, int]:
+    return {outcome: count for outcome, count in report["documents"].items() if count}
 
 
 @thorough_only
@@ -65,8 +65,8 @@ def test_truncated_dump_keeps_its_good_pages() -> None:
     printed("ingest", "wikipedia", "--dump", "whole.xml", "--corpus", "known")
     known = [printed("ingest", "wikipedia", "--dump", "cut.xml", "--corpus", "known") for _ in range(2)]
 
-    assert list(map(counted, fresh)) == [{"added": 2, "failed": 1}, {"unchanged": 2, "failed": 1}]
-    assert list(map(counted, known)) == [{"unchanged": 3, "failed": 1}] * 2
+    assert list(map(document_counts, fresh)) == [{"added": 2, "failed": 1}, {"unchanged": 2, "failed": 1}]
+    assert list(map(document_counts, known)) == [{"unchanged": 3, "failed": 1}] * 2
     assert [failure["document"] for failure in known[1]["failures"]] == ["cut.xml"]
     assert [report["passages"] for report in known] == [{"added": 0, "removed": 0}] * 2
     assert printed("search", "Old quay", "--corpus", "known")["hits"][0]["title"] == "Quay 1"

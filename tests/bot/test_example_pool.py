@@ -28,7 +28,7 @@ async def _none_gone(_: Collection[DocumentId]) -> frozenset[DocumentId]:
 
 
 class Pool:
-    """Approved examples as a test wants them."""
+    """A pool of approved examples, filled by the test."""
 
     def __init__(self, *kept: ApprovedExample) -> None:
         self.kept = kept

@@ -1,4 +1,4 @@
-"""An engine and pages that mean harm, and a model that obeys them: what leaves is still a page's own, and cited."""
+"""A hostile search engine with hostile pages, and a model that obeys them: answers still only quote cited pages."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,27 +39,27 @@ HARM = ("evil.example", "@everyone", "<!channel>", "<@U1>", "![", "closed", "Ign
 async def test_hostile_engine_adds_no_sentence_and_no_internal_request(tmp_path: Path) -> None:
     script = {"verify": "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"}
     engine = Engine("searxng")
-    with serve(engine) as asked, serve(of_paths(PAGES)) as site, serve(lambda _: Answer(200, b"secret")) as inside:
+    with serve(engine) as searched, serve(of_paths(PAGES)) as site, serve(lambda _: Answer(200, b"secret")) as inside:
         site.script = of_paths({**PAGES, "/inward": Answer(302, b"", {"Location": inside.url})})
         named = [f"{site.url}{path}" for path in PAGES]
         engine.addresses = [inside.url, "file:///etc/passwd", "javascript:alert(1)", *named, "http://[::1]:22/"]
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
-        given = SearchEngineSettings(type="searxng", url=asked.url)
-        with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds) as web:
+        given = SearchEngineSettings(type="searxng", url=searched.url)
+        with WebSearch(SearxngEngine(EngineAccess(searched.url, "Test")), bounds) as web:
             async with open_model_app(tmp_path, script) as (base, _):
                 app = replace(base, web=web, settings_source=base.settings.model_copy(update={"search_engine": given}))
                 request = TurnRequest(
                     "How long is the pier of Skarholm?", Asker("terminal", "terminal"), system="search-engine"
                 )
-                done = await answer(app, request, lambda _: None)
+                result = await answer(app, request, lambda _: None)
 
     assert inside.requests == []
-    assert done.answer.status is Status.ANSWERED
-    footnotes = {citation.number: citation for citation in done.answer.citations}
-    for sentence in done.answer.sentences:
+    assert result.answer.status is Status.ANSWERED
+    footnotes = {citation.number: citation for citation in result.answer.citations}
+    for sentence in result.answer.sentences:
         assert sentence.citations
         assert any(sentence.text in footnotes[number].passage_text for number in sentence.citations)
         assert not any(harm in sentence.text for harm in HARM)
-    assert {one.corpus for one in footnotes.values()} == {"web:searxng"}
+    assert {footnote.corpus for footnote in footnotes.values()} == {"web:searxng"}
     assert all(footnote.url.startswith(site.url) for footnote in footnotes.values())
-    assert "Skarholm pier is 90 metres long." in [sentence.text for sentence in done.answer.sentences]
+    assert "Skarholm pier is 90 metres long." in [sentence.text for sentence in result.answer.sentences]

@@ -1,4 +1,4 @@
-"""A home whose database was lost is refused; one that cannot be written is read."""
+"""A home whose database is lost is refused; a read-only one can still be read."""
 
 import asyncio
 import shutil

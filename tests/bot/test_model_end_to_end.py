@@ -1,4 +1,4 @@
-"""The commands on the real house, with a model behind a strict server on HTTP that quotes what it is shown."""
+"""The commands with a model behind a strict HTTP server that quotes its prompts; nothing else is faked."""
 
 import asyncio
 import json
@@ -54,8 +54,8 @@ def printed(*arguments: str, status: int = 0, typed: str = "") -> dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
-def _house(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read two pages in; the model is set by the variables that its owner uses."""
+def _pages_and_model(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ingest two pages and set the model with OpenAI's own variables."""
     for name, text in PAGES.items():
         path = here / "pages" / name
         path.parent.mkdir(exist_ok=True)
@@ -99,13 +99,13 @@ def test_check_calls_the_model_unless_disabled(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         asked = printed("check", claim)
         sent = len(server.requests)
-        ruled = printed("check", claim, "--system", "extractive")
+        extractive = printed("check", claim, "--system", "extractive")
         assert (sent, len(server.requests)) == (1, 1)
 
     assert (asked["verdict"], asked["model"]) == ("REFUTES", "small-model")
     assert asked["reasoning"] == "The documents say otherwise: “Skarholm lighthouse was built in 1887.”"
-    assert (ruled["verdict"], ruled["model"], ruled["usage"]["llm_calls"]) == ("REFUTES", None, 0)
-    assert ruled["evidence"][0]["quote"] == "Skarholm lighthouse was built in 1887."
+    assert (extractive["verdict"], extractive["model"], extractive["usage"]["llm_calls"]) == ("REFUTES", None, 0)
+    assert extractive["evidence"][0]["quote"] == "Skarholm lighthouse was built in 1887."
 
 
 def test_chat_continues_after_a_model_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Whose a message is: ours, anybody's, or theirs who talk among themselves."""
+"""Whom a message is for: the bot, anybody, or the people talking among themselves."""
 
 from dataclasses import replace
 

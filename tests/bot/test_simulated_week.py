@@ -40,7 +40,7 @@ def _at(day: int, hour: int, minute: int = 0, month: int = 3) -> datetime:
 
 @dataclass
 class _Server:
-    """One of two processes: what it refreshed, for which night, and what it told the admins."""
+    """One of two processes: what it refreshed, for which night, and what it reported to the admins."""
 
     name: str
     clock: Clock
@@ -58,7 +58,7 @@ class _Server:
         *,
         night: datetime | None = None,
     ) -> RefreshReport:
-        """Refresh as `ingest.refresh.corpus_refresh.refresh_corpus` does, as far as its history goes."""
+        """Leave the history that `ingest.refresh.corpus_refresh.refresh_corpus` leaves."""
         del source, tell
         self.worked.append((night, corpus))
         report = RefreshReport(corpus, changed=1, unchanged=9)
@@ -81,7 +81,7 @@ class _Server:
 
 
 async def _night(clock: Clock, moment: datetime, servers: list[_Server], count: int) -> None:
-    """Let the clock show a moment, and wait until so many nights were told altogether."""
+    """Set the clock and wait until this many nights are reported in all."""
     clock.now = moment
     await until(lambda: sum(len(server.told) for server in servers) == count)
     for _ in range(20):  # the other server looks at it, too

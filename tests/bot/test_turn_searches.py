@@ -1,4 +1,4 @@
-"""A turn while documents change under it."""
+"""A turn sees one version of each document, even when documents change meanwhile."""
 
 from bot.answering.turn_kit import snapshot_search
 from storage.types import Document, Hit, Passage, SearchQuery
@@ -19,7 +19,7 @@ async def test_later_searches_drop_other_versions():
         return next(answers)
 
     first = snapshot_search(search)
-    found = [[one.passage.text for one in await first(SearchQuery("q"), 5)] for _ in range(3)]
+    found = [[hit.passage.text for hit in await first(SearchQuery("q"), 5)] for _ in range(3)]
     second = snapshot_search(search)
 
     assert found == [["one"], ["three"], ["four"]]

@@ -1,4 +1,4 @@
-"""The guide to access: its example is served as it stands, on both platforms, by the names of channels."""
+"""The access guide: its example is served unchanged on both platforms, with channels named as in the guide."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ PAGES = {
 }
 EARNS, LEAVE = "What does a harbour master earn?", "How many days of leave do I get?"
 ANSWERS: Mapping[str, str] = {EARNS: "4,200 crowns", LEAVE: "30 days of leave"}
-TABLE = {"hr": {EARNS, LEAVE}, "eng": {LEAVE}, "general": set[str]()}  # what is answered where, as the guide says
+TABLE = {"hr": {EARNS, LEAVE}, "eng": {LEAVE}, "general": set[str]()}  # what the guide says is answered in a channel
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def open_discord() -> AsyncIterator[tuple[Any, Workspace, str]]:
 
 
 class Harbour:
-    """A server of the guide's settings, and the channels of a platform by their names."""
+    """A server with the guide's settings, and a platform's channels by name."""
 
     def __init__(self, fake: Any, workspace: Workspace, file: Path, written: str) -> None:
         self.fake, self.workspace, self.file, self.written = fake, workspace, file, written
@@ -84,24 +84,22 @@ async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     async with request.param() as (fake, workspace, table):
         (example,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
         written = f"[http]\nport = 0\n{table}\n{example.replace('slack:', f'{workspace.name}:')}"
-        house = Harbour(fake, workspace, tmp_path / "footnote.toml", written)
-        house.file.write_text(written)
-        async with open_app(load_settings(house.file)) as app:
+        harbour = Harbour(fake, workspace, tmp_path / "footnote.toml", written)
+        harbour.file.write_text(written)
+        async with open_app(load_settings(harbour.file)) as app:
             for name, page in PAGES.items():
                 source = PageSource({name: {"": page}})
                 await refresh_corpus(source, name, app.passages, progress=lambda _: None)
-        read = partial(load_settings, house.file)
+        read = partial(load_settings, harbour.file)
         platforms = {name: partial(open_platform, entry) for name, entry in load_platforms().items()}
         serving = asyncio.create_task(serve(read(), platforms, read))
-        await fake.until(
-            lambda: workspace.name == "slack" or fake.gateway.connected
-        )  # Slack comes again with what it missed
-        yield house
+        await fake.until(lambda: workspace.name == "slack" or fake.gateway.connected)  # Slack redelivers what is missed
+        yield harbour
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.wait_for(serving, 60)
 
 
-async def test_channels_read_the_corpora_of_the_guide_also_after_renaming(harbour: Harbour) -> None:
+async def test_channels_read_the_guides_corpora_even_after_renaming(harbour: Harbour) -> None:
     assert {name: await harbour.find_answered(name) for name in TABLE} == TABLE
 
     channels = harbour.fake.state.channels

@@ -1,4 +1,4 @@
-"""The packages that the guides to sources and formats describe are installed and used."""
+"""The packages described in the guides to sources and formats can be installed and used."""
 
 import json
 import os
@@ -26,12 +26,12 @@ Bring your badge.
 
 
 def blocks(guide, language):
-    """Return the examples of a guide in a language."""
+    """Return a guide's examples in one language."""
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / guide).read_text(encoding="utf-8"), re.DOTALL)
 
 
 def install(guide, folder):
-    """Install the package of a guide as pip does."""
+    """Install a guide's package as pip does."""
     (code,), package = blocks(guide, "python"), tomllib.loads(blocks(guide, "toml")[0])
     (module,) = package["tool"]["setuptools"]["py-modules"]
     (folder / f"{module}.py").write_text(code, encoding="utf-8")
@@ -44,7 +44,7 @@ def install(guide, folder):
 
 
 def footnote(folder, *arguments):
-    """Run a command in a folder, with the packages in it."""
+    """Run a command in a folder with the packages installed there."""
     path = os.pathsep.join([str(folder / "packages"), str(DOCS.parent)])
     environment = {**os.environ, "PYTHONPATH": path, "FOOTNOTE_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "bot", *arguments]
@@ -55,7 +55,7 @@ def footnote(folder, *arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Make a folder with both packages, their settings, and documents for them."""
+    """Create a folder with both packages, their settings, and documents for them."""
     (tmp_path / "packages").mkdir()
     for guide in ("adding-a-source.md", "adding-a-format.md"):
         install(guide, tmp_path / "packages")

@@ -1,4 +1,4 @@
-"""Guides lead to what there is, the index to every guide, and each command is told of."""
+"""Every link in the guides has a target, the index links every guide, and every command is documented."""
 
 import re
 from pathlib import Path
@@ -13,16 +13,16 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def find_links(page: Path) -> list[str]:
-    """Return where a page's links and pictures lead within the repository."""
+    """Return the targets of a page's links and pictures within the repository."""
     text = re.sub(r"^(```|~~~).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     links = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
-    return [one for one in links if not re.match(r"\w+:", one)]
+    return [link for link in links if not re.match(r"\w+:", link)]
 
 
 def list_anchors(page: Path) -> set[str]:
-    """Return what a page's headings are called in addresses."""
+    """Return the anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -35,7 +35,7 @@ def test_every_link_has_a_target(page):
 
 
 def test_index_names_every_guide():
-    guides = {one.name for one in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    guides = {guide.name for guide in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert guides <= set(find_links(ROOT / "docs" / "README.md"))
 
 

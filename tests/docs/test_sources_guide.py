@@ -1,4 +1,4 @@
-"""The guide to sources: its examples can be pasted, and it names every kind."""
+"""The guide to sources: its examples are valid settings, and it documents every kind and key."""
 
 import re
 import tomllib
@@ -20,11 +20,11 @@ def test_every_type_of_source_has_a_valid_example():
 
 def test_sources_guide_names_every_key():
     text = GUIDE.read_text(encoding="utf-8")
-    untold = {
+    missing = {
         f"{kind}.{key}"
         for kind, entry in SOURCE_ENTRIES.items()
         for key in entry.settings.model_fields
         if not re.search(rf"\b{key}\b", text)
     }
 
-    assert untold == set()
+    assert missing == set()

@@ -1,4 +1,4 @@
-"""`footnote backup` and `restore`: the same answers elsewhere, and no secret on the way."""
+"""`footnote backup` and `restore`: a restored home answers the same, and a backup contains no secret."""
 
 import json
 import stat

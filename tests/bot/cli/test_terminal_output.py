@@ -1,4 +1,4 @@
-"""How far a long command has come."""
+"""The progress of a long command."""
 
 import io
 

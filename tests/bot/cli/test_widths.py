@@ -1,4 +1,4 @@
-"""Output at every width: tables, paragraphs and addresses, in a terminal and in a pipe."""
+"""Tables, paragraphs and addresses at every width, in a terminal and in a pipe."""
 
 import fcntl
 import io

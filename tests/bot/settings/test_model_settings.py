@@ -1,12 +1,10 @@
-"""The settings of a model: from the file, from the variables of OpenAI's client, and never with a key in sight."""
+"""The settings of the model, from the file and from the variables of OpenAI's client."""
 
 from pathlib import Path
 
 import pytest
 
-from bot.answering.turn_record import digest_settings
 from bot.cli.setup.init_command import write_starter
-from bot.settings.errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings, Settings
@@ -98,34 +96,6 @@ def test_azure_model_is_configured_by_its_name(monkeypatch: pytest.MonkeyPatch) 
     model = _load("[model]\napi = 'azure'\nname = 'deployment'\n").model
 
     assert (model.configured, model.names, model.base_url, bool(model.api_key)) == (True, "deployment", "", False)
-
-
-@pytest.mark.parametrize("variable", ["OPENAI_API_KEY_FILE", "FOOTNOTE_MODEL__API_KEY_FILE"])
-def test_key_may_be_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("key").write_text(f"{KEY}\n", encoding="utf-8")
-    monkeypatch.setenv(variable, "key")
-
-    assert load_settings().model.api_key.get_secret_value() == KEY
-
-
-def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
-    with pytest.raises(SettingsError, match="file that OPENAI_API_KEY_FILE names"):
-        load_settings()
-
-
-def test_key_is_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    digests = set()
-    for key in (KEY, OTHER):
-        monkeypatch.setenv("OPENAI_API_KEY", key)
-        settings = load_settings()
-        seen = repr(settings) + str(settings.model_dump()) + settings.model_dump_json() + repr(settings.model.plain())
-        assert key not in seen
-        digests.add(digest_settings(settings))
-    monkeypatch.delenv("OPENAI_API_KEY")
-
-    assert len(digests) == 1
-    assert digest_settings(load_settings()) not in digests
 
 
 def test_starter_file_names_every_stage() -> None:

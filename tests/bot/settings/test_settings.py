@@ -279,3 +279,9 @@ def test_chroma_server_has_tenant_database_and_token(monkeypatch: pytest.MonkeyP
     assert settings.chroma_location == ChromaServer("https://api.trychroma.com", "team", "handbook", "ck-secret")
     assert "ck-secret" not in repr(settings)
     assert Settings(home=Path("here")).chroma_location == Path("here/chroma").absolute()
+
+
+def test_api_address_of_slack_gets_a_slash_at_its_end() -> None:
+    Path("footnote.toml").write_text("[slack]\napi_url = 'http://127.0.0.1:9/api'\n", encoding="utf-8")
+
+    assert load_settings().slack.api_url == "http://127.0.0.1:9/api/"

@@ -1,4 +1,4 @@
-"""A turn as it is shown, from its first moment to its end, for the tests of platforms."""
+"""The views of one turn from beginning to end, for the tests of platforms."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,8 +32,8 @@ FINAL = View(
     left_out="1 of 5 statements was left out.",
     sources=SOURCES,
     buttons=tuple(
-        Button(one, one.value, 7)
-        for one in (ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT)
+        Button(action, action.value, 7)
+        for action in (ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT)
     ),
     done=True,
 )

@@ -1,4 +1,4 @@
-"""What a chat client could make pings or links of, taken from text: for every platform's escaping."""
+"""Defanging, on every platform: no text becomes a mention or a link in a chat client."""
 
 import pytest
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""Pages as a platform would post them, each run escaped once: within the limits as posted, and harmless."""
+"""Pages as posted, with each run escaped once: within the platform's limits, and harmless."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -26,12 +26,12 @@ WAYS = {
 
 
 def rendered(part: MessagePart, escape: Callable[[str], str], link: Callable[[str, str], str], bold: str) -> str:
-    def one(run: TextRun) -> str:
+    def render_run(run: TextRun) -> str:
         if run.url:
             return link(run.text, run.url)
         return f"{bold}{escape(run.text)}{bold}" if run.style is TextStyle.NOTE else escape(run.text)
 
-    return "".join(map(one, part.runs))
+    return "".join(map(render_run, part.runs))
 
 
 def units(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Where texts are cut: pieces that fit, of which nothing is lost."""
+"""Splitting texts into pieces that fit, without losing anything."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Views for the tests of showing: one of every kind of thing, and any at all for hypothesis."""
+"""Hypothesis strategies for views, with hostile and overlong texts."""
 
 from datetime import UTC, datetime
 
