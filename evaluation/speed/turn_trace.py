@@ -259,11 +259,13 @@ def _model(server: str) -> ModelValues:
 
 
 async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTurn:
+    """Answer a question under a trace. Its text is the turn's seed: each run has the same prompts, and so replies."""
     trace, turn = Trace(), MeasuredTurn(question)
     app = _trace_app(on, system, trace, turn)
     reset_trace()
     turn.began = trace.clock()
-    ended = await answer(app, TurnRequest(question, TERMINAL, system=system), _note_events(turn, trace))
+    request = TurnRequest(question, TERMINAL, system=system, seed=question)
+    ended = await answer(app, request, _note_events(turn, trace))
     turn.ended, turn.steps = trace.clock(), trace.steps
     turn.how = ended.failure.kind if ended.failure else str(ended.answer.status)
     return turn

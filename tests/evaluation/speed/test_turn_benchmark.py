@@ -31,6 +31,7 @@ from evaluation.speed.turn_trace import (
     MeasuredTurn,
     StepKind,
     TraceStep,
+    join_prompt,
     measure_turn,
     open_bench,
     open_second_server,
@@ -157,6 +158,10 @@ async def test_turn_is_traced_and_reported(tmp_path) -> None:
         assert {"summarise", "generate", "verify", "draft"} <= {model_call.name for model_call in turn.calls}
         assert {traced.kind for traced in turn.steps} >= {"model", "search", "prompt", "check"}
         assert sum(leg.seconds for leg in path) == pytest.approx(turn.seconds)
+    first_prompts = [
+        {join_prompt(made) for made in turn.calls if made.name in {"generate", "summarise"}} for turn in turns
+    ]
+    assert first_prompts[0] == first_prompts[1]
     figures = compute_figures(SystemRuns("wikichat-fast", turns, turns, PACE, 0.0, 1.0, turns))
     timeline = build_timeline("wikichat-fast", turns[0])
     draw_timelines([timeline], 1.0, tmp_path / "turn.png")
