@@ -125,7 +125,7 @@ def load_formats() -> Mapping[str, DocumentFormat]:
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Return whether this process may read a file of `size` bytes; also true if it refuses to read it at all."""
+    """Return whether this process may read a file of `size` bytes; also true for files that no process reads."""
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True

@@ -324,7 +324,7 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
             continue
         path = posixpath.normpath(posixpath.join(folder, unquote(part.get("href", ""))))
         if path in present:
-            # Each chapter once: a few lines can name it any number of times.
+            # Each chapter is read once: a few lines can name it very often.
             present.discard(path)
             read_any = True
             yield from html_tree.read_html(web_page.decode_markup(archive.read(path)))

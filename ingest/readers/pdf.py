@@ -32,7 +32,7 @@ _NO_TITLE = lazy_compile(
     r"\(?(?:anonymous|untitled|unspecified)\)?.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|pdf)|.*\S_\S.*", re.IGNORECASE
 )
 _BY_WORD = lazy_compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
-_SCAN_DENSITY = 300 / 72  # pixels a point
+_SCAN_DENSITY = 300 / 72  # pixels per point
 _MOST_PIXELS = 25_000_000
 _SCAN_LEVEL = 2
 _READ_BULLET = lazy_compile(r"^[*°¢«=»+] ")  # misread bullets

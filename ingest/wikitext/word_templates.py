@@ -92,7 +92,7 @@ def marriage(arguments: TemplateArguments) -> str:
 
 
 def columns(arguments: TemplateArguments) -> str:
-    """`{{columns|col1=...|col2=...}}`, or one argument: its lines unchanged."""
+    """`{{columns|col1=...|col2=...}}`, or lists as arguments without a name: their lines unchanged."""
     named = [value for name, value in arguments.names.items() if name.rstrip("0123456789") in ("col", "content")]
     return "\n" + "\n".join(named or [part for part in arguments.places if "\n" in part or part[:1] == "*"]) + "\n"
 

@@ -38,12 +38,12 @@ class PageTree:
         self._allowed = allowed
 
     def readable(self, node: PageNode) -> bool:
-        """Return whether every restriction on it and its ancestors names an allowed user or group."""
+        """Return whether every restriction on the page and its ancestors names an allowed user or group."""
         readers = [ancestor.readers for ancestor in self._ancestry(node)]
         return all(names is not None and (not names or not names.isdisjoint(self._allowed)) for names in readers)
 
     def unknown(self, node: PageNode) -> tuple[str, ...]:
-        """Return the ids of its ancestors whose readers are unknown."""
+        """Return the ids of the page's ancestors whose readers are unknown."""
         return tuple(ancestor.id for ancestor in self._ancestry(node)[:-1] if ancestor.readers is None)
 
     def path(self, node: PageNode) -> str:

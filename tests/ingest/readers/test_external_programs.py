@@ -1,6 +1,5 @@
 """Scanned pages and older formats, read by fake programs."""
 
-import os
 import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from ingest.sandbox import Sandbox
 from ingest.types import Block, SourceUnavailable, UnreadableDocument
 from storage.types import PassageKind
 from tests.ingest import files
-from tests.ingest.sandbox.test_sandbox import PATIENCE, wait_for
+from tests.ingest.sandbox.test_sandbox import PATIENCE, has_ended, wait_for
 
 SCANS = ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"))
 TESSERACT = """#!{python}
@@ -147,13 +146,3 @@ def test_called_program_and_files_end_with_the_reader(install, tmp_path):
 
     wait_for(lambda: has_ended(int(pid)))
     assert not Path(path).exists()
-
-
-def has_ended(pid):
-    """Return whether a process has exited, reaped or not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    state = Path(f"/proc/{pid}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"

@@ -1,6 +1,5 @@
 """A file's bytes and name become a page: titles, dates, languages, encodings and reasons for refusals."""
 
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -194,12 +193,3 @@ def test_all_line_ends_are_accepted():
 )
 def test_is_dated_finds_stated_dates(name, content, dated):
     assert file_formats.is_dated(name, content) is dated
-
-
-@pytest.mark.parametrize("name", ["a.md", "a.mdx", "a.html", "a.txt", "a.rst"])
-@pytest.mark.parametrize("line", ["- a\n", "![\n", "{% x\n", "{\n", "a\n\n"])
-def test_repeated_lines_are_read_quickly(name, line):
-    started = time.process_time()
-    file_formats.load_formats()[name[1:]].read((line * (1_000_000 // len(line))).encode())
-
-    assert time.process_time() - started < 2

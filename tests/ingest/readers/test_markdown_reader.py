@@ -1,6 +1,5 @@
 """Markdown becomes headings and plain blocks."""
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -143,16 +142,6 @@ def test_deep_nesting_is_read():
     source = "".join("  " * depth + f"- level {depth}\n" for depth in range(30))
 
     assert all(f"level {depth}" in blocks(source)[0] for depth in range(30))
-
-
-@pytest.mark.parametrize(
-    "unit", ["{{x}} ", "{% x ", "{{< ", "[a]({% x %}", "[](x) ", "[ab", "<A b='", "![", "{x", "[a]: {{ "]
-)
-def test_unclosed_marks_are_read_quickly(unit):
-    started = time.process_time()
-    markdown_reader.read_mdx(unit * 3_000 + "][")
-
-    assert time.process_time() - started < 3
 
 
 @given(st.text(alphabet="ab *_`[](){}<>|-#\n!&;:^~\\\"'1.%", max_size=80))

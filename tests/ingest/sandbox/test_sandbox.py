@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -34,12 +35,14 @@ def wait_for(condition):
     return value
 
 
-def is_there(pid):
+def has_ended(pid):
+    """Return whether a process has exited, reaped or not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return False
-    return True
+        return True
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 @pytest.mark.parametrize(
@@ -74,11 +77,11 @@ def test_block_reuses_and_ends_one_process():
 
         assert len(pids) == 1
         assert titles == [f"Title {n}" for n in range(20)]
-    assert not is_there(int(pids.pop()))
+    assert has_ended(int(pids.pop()))
 
 
 def test_process_ends_without_a_block():
-    assert not is_there(int(Sandbox().call(readers.where).title))
+    assert has_ended(int(Sandbox().call(readers.where).title))
 
 
 def test_harmless_documents_are_read_in_this_process(sandbox):
@@ -117,7 +120,7 @@ def test_stop_ends_the_current_reading(tmp_path):
             reading.result(PATIENCE)
         with pytest.raises(SourceUnavailable, match="stopped"):
             sandbox.call(readers.where)
-        assert not is_there(pid)
+        assert has_ended(pid)
 
 
 def test_folder_stop_ends_the_current_reading(tmp_path):
@@ -135,7 +138,7 @@ def test_folder_stop_ends_the_current_reading(tmp_path):
         with pytest.raises(SourceUnavailable, match="stopped"):
             reading.result(PATIENCE)
         thread.submit(items.close).result(PATIENCE)
-    assert not is_there(pid)
+    assert has_ended(pid)
 
 
 def test_killed_parent_leaves_no_process(tmp_path):
@@ -153,7 +156,7 @@ def test_killed_parent_leaves_no_process(tmp_path):
         parent.kill()
         parent.wait()
 
-    wait_for(lambda: not is_there(pid))
+    wait_for(lambda: has_ended(pid))
 
 
 def test_no_thread_remains():

@@ -29,23 +29,23 @@ class Mirror:
         return Answer(200, self.content, sent=cut)
 
 
-def fetched(script, path, *, digest=SHA1, tries=4):
+def download(script, path, *, digest=SHA1, tries=4):
     """Download the file as a new process; return the Range headers of its requests."""
     with serve(script) as server:
-        waits = []
-        line = WebClient(
-            RequestPolicy("Test (ops@example.com)", gap=0.0, tries=tries), wait=lambda s: waits.append(s) or False
-        )
+        policy = RequestPolicy("Test (ops@example.com)", gap=0.0, tries=tries)
         try:
-            line.download(server.url + "/dump.bz2?key=secret", path, size=len(CONTENT), digest=digest)
+            WebClient(policy, wait=lambda _: False).download(
+                server.url + "/dump.bz2?key=secret", path, size=len(CONTENT), digest=digest
+            )
         finally:
-            fetched.asked = [request.headers.get("range", "") for request in server.requests]
-    return fetched.asked
+            download.ranges = [request.headers.get("range", "") for request in server.requests]
+    return download.ranges
 
 
-def failed(script, path, **changes):
+def fail_download(script, path, **changes):
+    """Return the message of a download that fails."""
     with pytest.raises(SourceUnavailable) as raised:
-        fetched(script, path, **changes)
+        download(script, path, **changes)
     assert not path.exists()
     assert "secret" not in str(raised.value)
     return str(raised.value)
@@ -56,85 +56,72 @@ def path(tmp_path):
     return tmp_path / "dumps" / "dump.bz2"
 
 
-def whole(path):
+def is_complete(path):
     """Return whether the folder contains the complete file and nothing else."""
     return path.read_bytes() == CONTENT and [found.name for found in path.parent.iterdir()] == [path.name]
 
 
 def test_download_resumes_after_a_broken_connection(path):
     """Received bytes are kept, and progress does not count as a failed attempt."""
-    asked = fetched(Mirror(1_000, 0, 50_000), path)
+    ranges = download(Mirror(1_000, 0, 50_000), path)
 
-    assert whole(path)
-    assert asked[0] == ""
-    have = [int(said.removeprefix("bytes=").removesuffix("-")) for said in asked[1:]]
-    assert have == sorted(have)
-    assert have[-1] <= 51_000
+    assert is_complete(path)
+    assert ranges[0] == ""
+    offsets = [int(value.removeprefix("bytes=").removesuffix("-")) for value in ranges[1:]]
+    assert offsets == sorted(offsets)
+    assert offsets[-1] <= 51_000
 
 
 def test_download_resumes_in_another_process(path):
-    failed(Mirror(60_000), path, tries=1)
-    left = path.with_name("dump.bz2.part").stat().st_size
-    asked = fetched(Mirror(), path)
+    fail_download(Mirror(60_000), path, tries=1)
+    received = path.with_name("dump.bz2.part").stat().st_size
 
-    assert whole(path)
-    assert 0 < left <= 60_000
-    assert asked == [f"bytes={left}-"]
+    assert download(Mirror(), path) == [f"bytes={received}-"]
+    assert is_complete(path)
+    assert 0 < received <= 60_000
 
 
-def test_complete_download_is_only_verified(path):
-    """A process died after it received the last byte."""
+@pytest.mark.parametrize(("extra", "ranges"), [(b"", []), (b"more", [""])])
+def test_partial_file_is_verified_or_discarded_if_too_long(path, extra, ranges):
+    """It is complete if a process died after it received the last byte."""
     path.parent.mkdir()
-    path.with_name("dump.bz2.part").write_bytes(CONTENT)
+    path.with_name("dump.bz2.part").write_bytes(CONTENT + extra)
 
-    assert fetched(Mirror(), path) == []
-    assert whole(path)
+    assert download(Mirror(), path) == ranges
+    assert is_complete(path)
 
 
 def test_server_without_ranges_restarts_the_download(path):
     mirror = Mirror(60_000)
     mirror.ranges = False
-    assert len(fetched(mirror, path)) == 2
-    assert whole(path)
+    assert len(download(mirror, path)) == 2
+    assert is_complete(path)
 
 
-@pytest.mark.parametrize("digest", [SHA1, None])
-def test_file_that_changes_between_ranges_is_downloaded_again(path, digest):
-    """Its ETag shows the change, with or without a checksum."""
-    failed(Mirror(60_000, content=OTHER, etag='"old"'), path, tries=1, digest=digest)
-    fetched(Mirror(), path, digest=digest)
+@pytest.mark.parametrize(
+    ("etags", "digest", "ranged_requests"),
+    [(('"old"', '"one"'), SHA1, [True]), (('"old"', '"one"'), None, [True]), (("", ""), SHA1, [True, False]),
+     (("", ""), None, [False])],
+)  # fmt: skip
+def test_file_that_changes_between_ranges_is_downloaded_again(path, etags, digest, ranged_requests):
+    """Its ETag or checksum shows the change; without either, the download restarts."""
+    fail_download(Mirror(60_000, content=OTHER, etag=etags[0]), path, tries=1, digest=digest)
 
-    assert whole(path)
-
-
-def test_checksum_detects_a_changed_file_without_an_etag(path):
-    """The partial file is discarded and the download restarted."""
-    failed(Mirror(60_000, content=OTHER, etag=""), path, tries=1)
-    asked = fetched(Mirror(etag=""), path)
-
-    assert whole(path)
-    assert asked[0].startswith("bytes=")
-    assert asked[1] == ""
-
-
-def test_without_etag_and_checksum_the_download_restarts(path):
-    failed(Mirror(60_000, content=OTHER, etag=""), path, tries=1, digest=None)
-
-    assert fetched(Mirror(etag=""), path, digest=None) == [""]
-    assert whole(path)
+    assert [bool(value) for value in download(Mirror(etag=etags[1]), path, digest=digest)] == ranged_requests
+    assert is_complete(path)
 
 
 def test_wrong_checksum_is_rejected(path):
     """It is reported after all attempts, and no partial file remains."""
-    told = failed(Mirror(content=OTHER), path, tries=3)
+    message = fail_download(Mirror(content=OTHER), path, tries=3)
 
-    assert told.endswith("/dump.bz2 sends a file that does not match its SHA1 checksum.")
-    assert len(fetched.asked) == 3
+    assert message.endswith("/dump.bz2 sends a file that does not match its SHA1 checksum.")
+    assert len(download.ranges) == 3
     assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (Answer(404), "answers HTTP 404"),
         (Answer(503, headers={"Retry-After": "5"}), "answers HTTP 503"),
@@ -143,48 +130,32 @@ def test_wrong_checksum_is_rejected(path):
         (Answer(206, CONTENT, {"Content-Range": "bytes 5-9/102400"}), "answers HTTP 206"),
     ],
 )
-def test_unusable_response_is_reported_in_one_line(path, answer, said):
-    assert said in failed(in_turn(answer), path)
+def test_unusable_response_is_reported_in_one_line(path, answer, message):
+    assert message in fail_download(in_turn(answer), path)
 
 
-def test_wrong_range_is_discarded(path):
-    """A longer file is discarded, too; the download restarts."""
-    failed(Mirror(60_000), path, tries=1)
-    wrong = Answer(206, b"xyz", {"Content-Range": "bytes 5-7/102400"})
-    answers = [wrong, Answer(200, CONTENT)]
-    assert len(fetched(lambda _: answers.pop(0), path)) == 2
-    assert whole(path)
-
-
-def test_range_at_another_offset_is_discarded(path):
+@pytest.mark.parametrize("fits", [False, True])
+def test_range_at_another_offset_is_discarded(path, fits):
     """Even if its length fits and there is no checksum."""
-    failed(Mirror(60_000), path, tries=1, digest=None)
-    have = path.with_name("dump.bz2.part").stat().st_size
-    missing = len(CONTENT) - have
-    wrong = Answer(206, CONTENT[:missing], {"Content-Range": f"bytes 0-{missing - 1}/{len(CONTENT)}"})
-    fetched(in_turn(wrong, Answer(200, CONTENT)), path, digest=None)
-    assert whole(path)
+    fail_download(Mirror(60_000), path, tries=1, digest=None)
+    missing = len(CONTENT) - path.with_name("dump.bz2.part").stat().st_size
+    first, length = (0, missing) if fits else (5, 3)
+    wrong = Answer(206, CONTENT[:length], {"Content-Range": f"bytes {first}-{first + length - 1}/{len(CONTENT)}"})
 
-
-def test_partial_file_that_is_too_long_is_discarded(path):
-    path.parent.mkdir()
-    path.with_name("dump.bz2.part").write_bytes(CONTENT + b"more")
-
-    assert fetched(Mirror(), path) == [""]
-    assert whole(path)
+    assert len(download(in_turn(wrong, Answer(200, CONTENT)), path, digest=None)) == 2
+    assert is_complete(path)
 
 
 def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "dumps").write_text("a file")
-    told = failed(Mirror(), tmp_path / "dumps" / "dump.bz2")
-    assert "cannot be written" in told
+    assert "cannot be written" in fail_download(Mirror(), tmp_path / "dumps" / "dump.bz2")
 
 
 def test_old_file_stays_until_the_new_one_is_complete(path):
     path.parent.mkdir()
     path.write_bytes(b"old")
     with pytest.raises(SourceUnavailable):
-        fetched(Mirror(content=OTHER), path, tries=1)
+        download(Mirror(content=OTHER), path, tries=1)
     assert path.read_bytes() == b"old"
-    fetched(Mirror(), path)
-    assert whole(path)
+    download(Mirror(), path)
+    assert is_complete(path)
