@@ -29,8 +29,10 @@ def mirrored(tmp_path, address, *, branch="", depth=0, token="", environment=os.
     return GitMirror(GitRemote(str(address), token), tmp_path / "home", environment, branch=branch, depth=depth)
 
 
-def source(tmp_path, team, *, branch="", depth=0, now=lambda: datetime.now(UTC), **credentials):
-    return GitSource(mirrored(tmp_path, team.path, branch=branch, depth=depth), RepositoryScope(**credentials), now=now)
+def source(tmp_path, address, *, now=lambda: datetime.now(UTC), branch="", depth=0, token="", **scope):
+    """Make a source of a team's repository, or of an address."""
+    mirror = mirrored(tmp_path, getattr(address, "path", address), branch=branch, depth=depth, token=token)
+    return GitSource(mirror, RepositoryScope(**scope), now=now)
 
 
 def listed(git_source, known=None):
@@ -170,10 +172,9 @@ def test_shallow_history_gives_no_inexact_dates(tmp_path, team):
     team.commit(b_md="B.")
     team.commit(c_md="C.")
 
-    files = listed(GitSource(mirrored(tmp_path, f"{team.path}/.git", depth=2), RepositoryScope()))
+    files = listed(source(tmp_path, f"{team.path}/.git", depth=2))
 
-    shallow = (next((tmp_path / "home").glob("*/shallow"))).read_text().split()
-    assert len(shallow) == 1
+    assert len(next((tmp_path / "home").glob("*/shallow")).read_text().split()) == 1
     assert {key: item.load().date for key, item in files.items()} == {"a.md": None, "b.md": None, "c.md": day(3)}
 
 
@@ -246,11 +247,10 @@ def test_broken_mirror_is_rebuilt(tmp_path, team):
 
 def test_unchanged_branch_is_not_fetched(tmp_path, team):
     team.commit(a_md="A.")
-    bare = team.path / ".git"
-    with served(bare.parent) as server:
-        list(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()).documents())
+    with served(team.path) as server:
+        listed(source(tmp_path, f"{server.url}/.git"))
         before = len(server.requests)
-        list(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()).documents())
+        listed(source(tmp_path, f"{server.url}/.git"))
 
     assert len(server.requests) - before == 2  # its capabilities, and its branches
 
@@ -263,9 +263,8 @@ def test_token_grants_access_and_is_never_written(tmp_path, team):
         assert list(listed(GitSource(mirror, RepositoryScope()))) == ["a.md"]
         credentials = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         assert server.requests[-1].headers["authorization"] == f"Basic {credentials}"
-        denied = mirrored(tmp_path, f"{server.url}/.git", token=f"{token}-wrong")
         with pytest.raises(SourceUnavailable, match="denies access") as error:
-            list(GitSource(denied, RepositoryScope()).documents())
+            listed(source(tmp_path, f"{server.url}/.git", token=f"{token}-wrong"))
 
     written = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert token.encode() not in written
@@ -277,9 +276,9 @@ def test_token_is_not_sent_to_redirect_targets(tmp_path, team):
     team.commit(a_md="A.")
     with served(team.path) as other, served(team.path, redirect=other.url) as server:
         with pytest.raises(SourceUnavailable, match="cannot be fetched"):
-            list(GitSource(mirrored(tmp_path, f"{server.url}/.git", token="s3cret"), RepositoryScope()).documents())
+            listed(source(tmp_path, f"{server.url}/.git", token="s3cret"))
         assert not other.requests
-        assert list(listed(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()))) == ["a.md"]
+        assert list(listed(source(tmp_path, f"{server.url}/.git"))) == ["a.md"]
         assert all("authorization" not in request.headers for request in other.requests)
 
 

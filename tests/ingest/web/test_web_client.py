@@ -4,6 +4,7 @@ import gzip
 import threading
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -33,8 +34,8 @@ class Time:
 
 
 def web(time, *, transport=None, **changes):
-    manners = RequestPolicy(AGENT, **{"gap": 2.0, "tries": 4, **changes})
-    return WebClient(manners, transport=transport, wait=time.wait, clock=time.clock)
+    policy = RequestPolicy(AGENT, **{"gap": 2.0, "tries": 4, **changes})
+    return WebClient(policy, transport=transport, wait=time.wait, clock=time.clock)
 
 
 def refused(work):
@@ -46,9 +47,9 @@ def refused(work):
 def test_requests_share_a_connection_name_the_agent_and_pause():
     """Each request names the operator, and follows the previous one after a gap, on the same connection."""
     time = Time()
-    with serve(lambda _: Answer(200, b"ok")) as server, web(time) as line:
+    with serve(lambda _: Answer(200, b"ok")) as server, web(time) as client:
         for path in ("/a", "/b", "/c"):
-            assert line.get(server.url + path).content == b"ok"
+            assert client.get(server.url + path).content == b"ok"
 
         assert {request.headers["user-agent"] for request in server.requests} == {AGENT}
         assert "ops@example.com" in AGENT
@@ -70,8 +71,8 @@ def test_retry_after_is_obeyed(headers, waits, status):
     time = Time()
 
     answers = [Answer(status, headers=headers)] * len(waits) + [Answer(200, b"ok")]
-    with serve(in_turn(*answers)) as server, web(time, gap=0.5) as line:
-        assert line.get(server.url + "/").content == b"ok"
+    with serve(in_turn(*answers)) as server, web(time, gap=0.5) as client:
+        assert client.get(server.url + "/").content == b"ok"
     # The wait is longer than the gap, so no further wait is needed.
     assert time.waits == waits
 
@@ -79,9 +80,8 @@ def test_retry_after_is_obeyed(headers, waits, status):
 def test_client_gives_up_with_one_line():
     """It gives up after the last attempt, or at once if it would have to wait for hours."""
     time = Time()
-    with serve(
-        of_paths({"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})})
-    ) as server:
+    answers = {"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})}
+    with serve(of_paths(answers)) as server:
         down = refused(lambda: web(time, gap=0.0).get(f"{server.url}/down?token=secret"))
         waits, asked = time.waits, len(server.requests)
         rest = refused(lambda: web(Time()).get(f"{server.url}/rest"))
@@ -95,12 +95,12 @@ def test_client_gives_up_with_one_line():
 def test_missing_pages_are_returned_and_denials_name_the_credential():
     """404 and 410 are for the caller; 401 and 403 name the credential."""
     answers = of_paths({"/gone": Answer(410), "/in": Answer(401), "/no": Answer(403)})
-    with serve(answers) as server, WebClient(RequestPolicy(AGENT, gap=0.0), credential="WIKI_TOKEN") as line:
-        assert line.get(server.url + "/none").status == 404
-        assert line.get(server.url + "/gone").status == 410
+    with serve(answers) as server, WebClient(RequestPolicy(AGENT, gap=0.0), credential="WIKI_TOKEN") as client:
+        assert client.get(server.url + "/none").status == 404
+        assert client.get(server.url + "/gone").status == 410
         for path in ("/in", "/no"):
             with pytest.raises(AccessDenied) as raised:
-                line.get(server.url + path)
+                client.get(server.url + path)
             assert "WIKI_TOKEN" in raised.value.hint
         assert len(server.requests) == 4
 
@@ -115,11 +115,11 @@ def test_credentials_stay_with_their_host():
             "/round": Answer(301, headers={"Location": "/round"}),
         }
         with serve(of_paths(answers)) as server:
-            line = WebClient(RequestPolicy(AGENT, gap=0.0), headers={"X-Token": "t"}, auth=("ann", "pw"))
-            found = line.get(server.url + "/a")
-            away = line.get(server.url + "/away")
-            media = line.get(server.url + "/away", follow=lambda _: True)
-            round_and_round = refused(lambda: line.get(server.url + "/round"))
+            client = WebClient(RequestPolicy(AGENT, gap=0.0), headers={"X-Token": "t"}, auth=("ann", "pw"))
+            found = client.get(server.url + "/a")
+            away = client.get(server.url + "/away")
+            media = client.get(server.url + "/away", follow=lambda _: True)
+            round_and_round = refused(lambda: client.get(server.url + "/round"))
 
             assert (found.url, found.content) == (server.url + "/b?x=1", b"here")
             assert (away.status, away.headers["Location"]) == (307, other.url + "/file")
@@ -143,15 +143,15 @@ def test_size_limit_applies_to_unpacked_responses():
         "/twice": Answer(200, zlib.compress(b"x"), {"Content-Encoding": "gzip, gzip"}),
     }
     with serve(of_paths(answers)) as server:
-        line = web(Time(), largest=1 << 20, tries=1, gap=0.0)
-        assert line.get(server.url + "/fits").content == b"text"
+        client = web(Time(), largest=1 << 20, tries=1, gap=0.0)
+        assert client.get(server.url + "/fits").content == b"text"
         for path in ("/bomb", "/large"):
             with pytest.raises(ResponseTooLarge, match="larger than 1 MB"):
-                line.get(server.url + path)
-        assert "closed the connection early" in refused(lambda: line.get(server.url + "/torn"))
-        assert "unpacked" in refused(lambda: line.get(server.url + "/odd"))
-        assert "not requested" in refused(lambda: line.get(server.url + "/brotli"))
-        assert "not requested" in refused(lambda: line.get(server.url + "/twice"))
+                client.get(server.url + path)
+        assert "closed the connection early" in refused(lambda: client.get(server.url + "/torn"))
+        assert "unpacked" in refused(lambda: client.get(server.url + "/odd"))
+        assert "not requested" in refused(lambda: client.get(server.url + "/brotli"))
+        assert "not requested" in refused(lambda: client.get(server.url + "/twice"))
 
 
 def test_bomb_is_not_unpacked_beyond_the_limit():
@@ -183,7 +183,7 @@ def test_very_slow_server_is_abandoned():
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "explanation"),
     [
         (httpx.ConnectTimeout("x"), "did not answer in time"),
         (httpx.ReadTimeout("x"), "did not answer in time"),
@@ -191,15 +191,15 @@ def test_very_slow_server_is_abandoned():
         (httpx.RemoteProtocolError("peer closed"), "closed the connection early"),
     ],
 )
-def test_connection_errors_are_explained_without_secrets(error, said):
+def test_connection_errors_are_explained_without_secrets(error, explanation):
     def fail(_request):
         raise error
 
-    line = web(Time(), transport=httpx.MockTransport(fail))
-    told = refused(lambda: line.get("http://ann:pw@wiki.test/x?key=k"))
-    assert told.startswith(f"http://wiki.test/x {said}")
-    assert "pw" not in told
-    assert "key" not in told
+    client = web(Time(), transport=httpx.MockTransport(fail))
+    message = refused(lambda: client.get("http://ann:pw@wiki.test/x?key=k"))
+    assert message.startswith(f"http://wiki.test/x {explanation}")
+    assert "pw" not in message
+    assert "key" not in message
 
 
 @pytest.mark.parametrize("url", ["gopher://wiki.test/", "http://[", "nothing", "http:///x", "http://a\nb/"])
@@ -217,32 +217,24 @@ def test_stop_interrupts_a_blocking_request():
         return Answer(200)
 
     with serve(silent) as server:
-        line = WebClient(RequestPolicy(AGENT))
-        raised = []
-
-        def read():
-            try:
-                line.get(server.url + "/")
-            except ReadingStopped as error:
-                raised.append(error)
-
-        thread = threading.Thread(target=read)
-        thread.start()
-        assert asked.wait(60)
-        line.stop()
-        thread.join(60)
+        client = WebClient(RequestPolicy(AGENT))
+        with ThreadPoolExecutor(1) as thread:
+            reading = thread.submit(client.get, server.url + "/")
+            assert asked.wait(60)
+            client.stop()
+            with pytest.raises(ReadingStopped):
+                reading.result(60)
         over.set()
-        assert len(raised) == 1
         with pytest.raises(ReadingStopped):
-            line.get(server.url + "/")
+            client.get(server.url + "/")
         assert len(server.requests) == 1
 
 
 def test_stop_interrupts_a_wait():
     with serve(in_turn(Answer(503, headers={"Retry-After": "100"}))) as server:
-        line = WebClient(RequestPolicy(AGENT))
-        timer = threading.Timer(0.05, line.stop)
+        client = WebClient(RequestPolicy(AGENT))
+        timer = threading.Timer(0.05, client.stop)
         timer.start()
         with pytest.raises(ReadingStopped):
-            line.get(server.url + "/")
+            client.get(server.url + "/")
         timer.join()
