@@ -66,10 +66,8 @@ def test_only_supported_claims_show_their_text() -> None:
 
     assert shown.count("The keeper of Skarholm was born on the moon.") == 1
     assert shown.count("a claim could not be confirmed") == 2
-    assert (
-        render_claim_line(checked(Verdict.SUPPORTS).checked)
-        == "confirmed: The keeper of Skarholm was born on the moon."
-    )
+    line = render_claim_line(checked(Verdict.SUPPORTS).checked)
+    assert line == "confirmed: The keeper of Skarholm was born on the moon."
 
 
 def test_quotation_is_marked_as_not_an_answer() -> None:
@@ -84,9 +82,8 @@ def test_quotation_is_marked_as_not_an_answer() -> None:
 def test_quotation_shows_its_page_and_date() -> None:
     document = replace(hit().document, title="Fares", date=datetime(2024, 2, 5, tzinfo=UTC))
 
-    assert render_quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19))).endswith(
-        "“It costs 12 crowns.” (Fares, 2024-02-05)"
-    )
+    line = render_quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19)))
+    assert line.endswith("“It costs 12 crowns.” (Fares, 2024-02-05)")
 
 
 def test_verdict_on_the_user_s_claim_is_not_shown_as_progress() -> None:
@@ -101,15 +98,10 @@ def test_progress_is_hidden_in_a_pipe_and_with_json() -> None:
 @pytest.mark.parametrize("terminal", [True, False])
 def test_each_passed_sentence_is_reported(*, terminal: bool) -> None:
     heard: list[AnsweredSentence] = []
-    watched(
-        SearchStarted("a"),
-        SentencePassed(sentence("One.")),
-        SentencePassed(sentence("Two.")),
-        terminal=terminal,
-        say=heard.append,
-    )
+    passed = [SentencePassed(sentence("One.")), SentencePassed(sentence("Two."))]
+    watched(SearchStarted("a"), *passed, terminal=terminal, say=heard.append)
 
-    assert [each.text for each in heard] == ["One.", "Two."]
+    assert [sentence.text for sentence in heard] == ["One.", "Two."]
 
 
 WORDS = st.lists(st.sampled_from(["quay", "the", "opens", "港が七時に開く", "Überraschungsmoment", "a"]), min_size=1)
@@ -132,17 +124,14 @@ def test_streamed_answer_equals_the_answer_printed_at_once(sentences: list[Answe
     assert [line.rstrip() for line in flowing.file.getvalue().splitlines()] == lines
 
 
-def test_control_characters_of_streamed_sentences_are_removed() -> None:
+@pytest.mark.parametrize(("sentences", "printed"), [
+    ([], ""),
+    ([sentence("\x1b[2JOne.\x07", note="\x1b[1mPage")], "(Page) One. [1]\n"),
+])  # fmt: skip
+def test_streamed_answer_has_no_control_characters(sentences: list[AnsweredSentence], printed: str) -> None:
     flow = StreamedAnswer(out := console())
-    flow.say(sentence("\x1b[2JOne.\x07", note="\x1b[1mPage"))
+    for each in sentences:
+        flow.say(each)
     flow.close()
 
-    assert flow.started
-    assert out.file.getvalue() == "(Page) One. [1]\n"
-
-
-def test_answer_without_sentences_prints_nothing() -> None:
-    flow = StreamedAnswer(out := console())
-    flow.close()
-
-    assert (flow.started, out.file.getvalue()) == (False, "")
+    assert (flow.started, out.file.getvalue()) == (bool(sentences), printed)

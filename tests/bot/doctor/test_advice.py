@@ -1,4 +1,4 @@
-"""Advice: each rule with figures that trigger it or do not, and the resulting settings."""
+"""The rules for advice, each with figures that trigger it or do not, and the resulting settings."""
 
 import tomllib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The doctor's checks: each reports in a line with a hint, also if something else is broken."""
+"""The doctor's checks: each reports one line with a hint, even if something else is broken."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ def _reply(reply: str | Exception) -> GoldLLM:
 
 
 def _channel(visible_to: Sequence[str], corpora: Sequence[str] | str) -> dict[str, Any]:
-    """Return settings with a channel that searches the web, whose engine and corpora may be read by these."""
+    """Return settings with a channel that searches the web, for an engine with these readers and these corpora."""
     engine = {"type": "searxng", "url": "http://127.0.0.1:1", "visible_to": visible_to}
     channel = {"id": "slack:T1/C1", "system": "search-engine", "corpora": corpora}
     return {"search_engine": engine, "channel": [channel], "corpus": [_corpus("handbook", "*")]}

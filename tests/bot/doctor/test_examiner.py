@@ -1,4 +1,4 @@
-"""Examining scripted models: a perfect one, and those that break format, agree with everything, fail and are slow."""
+"""Examinations of scripted models: perfect, ignoring the format, agreeing with everything, failing and slow."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Figures, against values counted by hand."""
+"""The figures of an examination, against values counted by hand."""
 
 import pytest
 from hypothesis import given
@@ -22,9 +22,8 @@ DEAD = ModelUnavailable("gone", hint="wait")
 
 
 def call(seconds: float = 1.0, error: str = "", **facts: object) -> RecordedCall:
-    return RecordedCall(
-        seconds, error, **({"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20} | facts)
-    )
+    tokens = {"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20}
+    return RecordedCall(seconds, error, **(tokens | facts))
 
 
 OUTCOMES = [
@@ -41,31 +40,11 @@ OUTCOMES = [
 
 def test_figures_equal_the_counts_by_hand() -> None:
     assert compute_figures(OUTCOMES) == Figures(
-        cases=4,
-        first=2,
-        readable=3,
-        right=2,
-        cited=4,
-        valid=3,
-        verdicts={(S, S): 1, (N, S): 1, (N, N): 1},
-        wrong={"wrong, at the second try": "bad"},
-        faults=(DEAD,),
-        calls=7,
-        seconds=4,
-        slow_seconds=60,
-        prompt_tokens=6_000,
-        completion_tokens=400,
-        estimated=False,
-        cost=0.75,
-        longest_sent=4_000,
-        longest_reply=300,
-        cut=1,
-        retried=2,
-        thought=0,
-        trimmed=1,
-        shortened=0,
-        schema=1,
-    )
+        cases=4, first=2, readable=3, right=2, cited=4, valid=3, verdicts={(S, S): 1, (N, S): 1, (N, N): 1},
+        wrong={"wrong, at the second try": "bad"}, faults=(DEAD,), calls=7, seconds=4, slow_seconds=60,
+        prompt_tokens=6_000, completion_tokens=400, estimated=False, cost=0.75, longest_sent=4_000, longest_reply=300,
+        cut=1, retried=2, thought=0, trimmed=1, shortened=0, schema=1,
+    )  # fmt: skip
 
 
 def test_no_outcomes_give_empty_figures() -> None:
@@ -98,33 +77,21 @@ def test_percentile_is_the_least_value_that_covers_the_share(values: list[float]
 
 
 def test_turn_estimate_counts_parallel_calls_once() -> None:
-    seconds = {
-        "query": 1,
-        "summarise": 2,
-        "generate": 3,
-        "split": 1,
-        "verify": 2,
-        "draft": 4,
-        "feedback": 1,
-        "refine": 5,
+    kinds = ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")
+    computed = {
+        kind: Figures(calls=1, seconds=value) for kind, value in zip(kinds, (1, 2, 3, 1, 2, 4, 1, 5), strict=True)
     }
-    computed = {kind: Figures(calls=1, seconds=value) for kind, value in seconds.items()}
 
     assert estimate_turn_seconds(computed) == 6 + 4 + 1 + 5
-    assert (
-        estimate_turn_seconds(
-            {kind: measured for kind, measured in computed.items() if kind not in {"feedback", "refine"}}
-        )
-        == 10
-    )
-    assert estimate_turn_seconds({kind: measured for kind, measured in computed.items() if kind != "split"}) is None
+    assert estimate_turn_seconds({kind: computed[kind] for kind in kinds[:-2]}) == 6 + 4
+    assert estimate_turn_seconds({kind: computed[kind] for kind in kinds if kind != "split"}) is None
 
 
 def test_text_variant_has_all_kinds_and_others_only_structured_ones() -> None:
-    ways = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
-    plain = next(way for way in ways if way.name == "text")
-    others = [way for way in ways if way is not plain and not way.student]
+    variants = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
+    text = next(variant for variant in variants if variant.name == "text")
+    others = [variant for variant in variants if variant is not text and not variant.student]
 
-    assert any(not kind.structured for kind in plain.kinds)
+    assert any(not kind.structured for kind in text.kinds)
     assert others
-    assert all(kind.structured for way in others for kind in way.kinds)
+    assert all(kind.structured for variant in others for kind in variant.kinds)

@@ -1,4 +1,4 @@
-"""A record with a turn of every kind of entry, whose every text is given; and the pages over it."""
+"""A recorded turn with every kind of entry, with all texts given by the test; and the pages that show it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ WORDS = "plain words"
 
 
 class Texts:
-    """Gives out texts, one after another, again and again."""
+    """Gives out its texts in turn, again and again."""
 
     def __init__(self, *texts: str) -> None:
         self._texts, self._given = texts, 0
@@ -51,46 +51,22 @@ def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answer
     asker = {"platform": "slack", "kind": "channel", "workspace": text(), "channel": text(), "user": text()}
     near = {"passage_id": "p3", "title": text(), "url": url, "passage": {"corpus": text(), "text": text()}}
     return [
-        entry(
-            EntryKind.TURN_OPENED,
-            asker=asker,
-            question=text(),
-            earlier=[text()],
-            task="ask",
-            system=text(),
-            model=text(),
-            because=text(),
-            tone=text(),
-            effort=text(),
-            lowered={"from": text(), "waited": 1.5},
-            corpora={text(): None},
-            version=text(),
-        ),
-        entry(
-            EntryKind.STEP, stage="search", query=text(), hits=[["p1", 1.5, "c", "d"], [text(), 0.5, text(), text()]]
-        ),
+        entry(EntryKind.TURN_OPENED, asker=asker, question=text(), earlier=[text()], task="ask", system=text(),
+              model=text(), because=text(), tone=text(), effort=text(), lowered={"from": text(), "waited": 1.5},
+              corpora={text(): None}, version=text()),
+        entry(EntryKind.STEP, stage="search", query=text(),
+              hits=[["p1", 1.5, "c", "d"], [text(), 0.5, text(), text()]]),
         entry(EntryKind.STEP, stage="search", query=text(), error=text(), milliseconds=3.0),
         entry(EntryKind.STEP, stage=text(), template="draft", model=text(), facts={text(): text()}, reply=text()),
-        entry(
-            EntryKind.TURN_CLOSED,
-            status=status,
-            text=text(),
-            system=text(),
-            model=text(),
-            seconds=1.5,
-            sentences=[{"text": text(), "citations": [1], "note": text(), "paragraph": True}],
-            spoken=[{"text": text(), "citations": [1]}],
-            citations=[cited],
-            claims=claims,
-            withheld=[{"text": text(), "reason": text()}],
-            nearest=[near],
-            usage={"llm_calls": 2},
-            failure={"kind": "k", "message": text(), "hint": text()},
-        ),
+        entry(EntryKind.TURN_CLOSED, status=status, text=text(), system=text(), model=text(), seconds=1.5,
+              sentences=[{"text": text(), "citations": [1], "note": text(), "paragraph": True}],
+              spoken=[{"text": text(), "citations": [1]}], citations=[cited], claims=claims,
+              withheld=[{"text": text(), "reason": text()}], nearest=[near], usage={"llm_calls": 2},
+              failure={"kind": "k", "message": text(), "hint": text()}),
         entry(EntryKind.DELIVERED, outcome="delivered", channel=text(), messages=[text()], text=text()),
         entry(EntryKind.FEEDBACK, what="down", by=text(), comment=text()),
         entry(EntryKind.EDITED, by=text(), withheld=text()),
-    ]
+    ]  # fmt: skip
 
 
 @contextmanager

@@ -19,9 +19,8 @@ def _channel(text: str) -> ChannelValues:
 
 
 def test_channel_has_defaults() -> None:
-    assert _channel("") == ChannelValues(
-        id="slack:T1/C1", corpora=None, system="", answer="mention", ephemeral=False, ask=(), paused=False
-    )
+    defaults = {"corpora": None, "system": "", "answer": "mention", "ephemeral": False, "ask": (), "paused": False}
+    assert _channel("") == ChannelValues(id="slack:T1/C1", **defaults)
 
 
 def test_channel_table_is_read() -> None:
@@ -54,12 +53,13 @@ def test_channel_in_the_starter_file_can_be_uncommented() -> None:
     assert load_settings().channel == (ChannelValues(id="slack:TEAM/CHANNEL"),)
 
 
-def test_channels_can_be_set_by_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs"}]')
+def test_lists_can_be_set_by_variables_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
     monkeypatch.setenv("FOOTNOTE_CHANNEL", '[{"id": "discord:G1/C1", "corpora": ["docs"], "ask": ["discord:G1/U1"]}]')
     monkeypatch.setenv("FOOTNOTE_DESK__AT_ONCE", "3")
     settings = load_settings()
 
+    assert settings.visible_to == {"docs": ("slack:T1/C1",)}
     assert settings.channel == (ChannelValues(id="discord:G1/C1", corpora=("docs",), ask=("discord:G1/U1",)),)
     assert settings.desk.at_once == 3
 

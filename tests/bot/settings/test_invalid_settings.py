@@ -1,4 +1,4 @@
-"""Each error of the settings is one plain line, which names the key and shows no secret."""
+"""Each error in the settings is one plain line that names the key and shows no secret."""
 
 from pathlib import Path
 

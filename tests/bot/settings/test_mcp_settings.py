@@ -1,4 +1,4 @@
-"""Programs that may ask: a line each of name, groups and digest, without the token."""
+"""Programs that may ask: one line each with name, groups and the token's digest, never the token."""
 
 from pathlib import Path
 

@@ -96,7 +96,10 @@ def test_missing_secrets_of_a_mode_are_named(
     assert bool(faults) == bool(expected)
 
 
-@pytest.mark.parametrize(("variable", "file"), [("SLACK_BOT_TOKEN", "xoxb-hush-1"), ("OPENAI_API_KEY", "missing")])
+@pytest.mark.parametrize(
+    ("variable", "file"),
+    [("SLACK_BOT_TOKEN", "xoxb-hush-1"), ("OPENAI_API_KEY", "missing"), ("FOOTNOTE_DATABASE", "missing")],
+)
 def test_unreadable_secret_file_is_an_error_that_hides_its_name(
     variable: str, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

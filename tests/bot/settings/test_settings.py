@@ -104,12 +104,6 @@ def test_variables_override_the_file_and_the_file_overrides_defaults(monkeypatch
     assert (limits.seconds, limits.passages, limits.sentences) == (9.5, 7, 3)
 
 
-def test_list_can_be_set_by_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
-
-    assert load_settings().visible_to == {"docs": ("slack:T1/C1",)}
-
-
 def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", "")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "")
@@ -132,12 +126,6 @@ def test_secret_is_read_from_the_named_file(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert settings.database == "postgresql://user:hush@host/db"
     assert "hush" not in repr(settings)
-
-
-def test_unreadable_secret_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
-    with pytest.raises(SettingsError, match=r"file that FOOTNOTE_DATABASE_FILE names"):
-        load_settings()
 
 
 def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

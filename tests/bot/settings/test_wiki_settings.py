@@ -1,4 +1,4 @@
-"""Settings of wikis: secrets come from named variables, and are sent over HTTPS only."""
+"""Settings of wikis: secrets come from named variables and are sent over HTTPS only."""
 
 import pytest
 from pydantic import ValidationError

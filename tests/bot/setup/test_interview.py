@@ -1,4 +1,4 @@
-"""The questions of `footnote setup`: each answer is tried at once, and a refused one is asked for again."""
+"""The questions of `footnote setup`: each answer is tried at once, and the question of a refused one is repeated."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def try_answer(entry: PlatformEntry, table: PlatformSettings, key: str) -> Seque
 
 
 class FakeLocations:
-    """Where the bot is; in no server until it was looked for so often."""
+    """The servers the bot is in: none until they were looked up `after` times."""
 
     def __init__(self, workspaces: Sequence[Workspace] = SERVERS, *, after: int = 0) -> None:
         self.workspaces, self.left = tuple(workspaces), after
@@ -51,8 +51,8 @@ class FakeLocations:
         self.left -= 1
         if entry.name == "slack":
             return BotLocation("@footnote", (Workspace("T1", "Acme"),))
-        missing_faults = () if self.left >= 0 else self.workspaces
-        return BotLocation("@Footnote", missing_faults, "Invite it.", {"message_content": True})
+        found = () if self.left >= 0 else self.workspaces
+        return BotLocation("@Footnote", found, "Invite it.", {"message_content": True})
 
 
 def channels(*_: Any) -> Mapping[str, str]:
@@ -75,10 +75,8 @@ def run(
         channels,
     )
     options = GivenAnswers(**given)
-    interview = Interview(
-        Prompter(terminal, quiet=options.defaults), tries, Settings.model_validate(settings or {}), options
-    )
-    chosen = interview.run(timezone="UTC")
+    prompter = Prompter(terminal, quiet=options.defaults)
+    chosen = Interview(prompter, tries, Settings.model_validate(settings or {}), options).run(timezone="UTC")
     assert len(terminal.asked) == len(answers)
     return chosen, terminal
 
@@ -87,15 +85,12 @@ def test_refused_folders_names_and_addresses_are_asked_again() -> None:
     folder = ["", "missing", "empty", "handbook", "bad name", "", "ftp://x", "https://x.example/", "handbook", ""]
     chosen, terminal = run(*folder, "4", *NO_MODEL)
 
-    (one,) = chosen.folders
-    assert (one.corpus, one.path, one.url_base) == ("handbook", Path("handbook").absolute(), "https://x.example/")
+    (handbook,) = chosen.folders
+    assert (handbook.corpus, handbook.path) == ("handbook", Path("handbook").absolute())
+    assert handbook.url_base == "https://x.example/"
     assert "4 files to read: 3 .md, 1 .pdf. Left out: pictures (2)." in terminal.screen
-    for message in (
-        "No such file",
-        "empty can be read. Left out: pictures (2) — Name",
-        "1 to 60 letters",
-        "already the corpus",
-    ):
+    refused = "empty can be read. Left out: pictures (2) — Name"
+    for message in ("No such file", refused, "1 to 60 letters", "already the corpus"):
         assert message in terminal.screen
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
 
@@ -192,31 +187,20 @@ def test_options_are_chosen_by_numbers_or_names(answer: str, places: list[int]) 
 
 
 def test_refused_model_is_asked_again() -> None:
-    answers = [
-        "3",
-        "localhost",
-        "http://localhost:8000/v1",
-        "",
-        "bad",
-        "",
-        "http://localhost:8000/v1",
-        "key",
-        "",
-        "good",
-    ]
-    chosen, _ = run(*FOLDER, "4", *answers, judged="fail")
+    url = "http://localhost:8000/v1"
+    chosen, _ = run(*FOLDER, "4", "3", "localhost", url, "", "bad", "", url, "key", "", "good", judged="fail")
 
-    assert chosen.model == ModelChoice("good", "http://localhost:8000/v1", "key")
+    assert chosen.model == ModelChoice("good", url, "key")
 
 
-THERE = {
+CURRENT = {
     "slack": {"bot_token": BOT, "app_token": APP},
     "corpus": [{"name": "handbook", "visible_to": ["*"], "source": {"type": "folder", "path": "handbook"}}],
 }
 
 
 def test_second_run_shows_current_choices_and_keeps_them_by_enter() -> None:
-    chosen, terminal = run("", "", "", "", "", "", settings=THERE)
+    chosen, terminal = run("", "", "", "", "", "", settings=CURRENT)
 
     assert (chosen.folders, chosen.platforms[0].answers, chosen.visible_to) == ((), {}, {"handbook": ("*",)})
     assert "bot_token is taken" in terminal.screen
@@ -225,7 +209,7 @@ def test_second_run_shows_current_choices_and_keeps_them_by_enter() -> None:
 
 def test_deselected_settings_stay_with_a_note() -> None:
     model = {"model": {"name": "good", "base_url": "http://127.0.0.1:1/v1"}}
-    chosen, terminal = run("", "4", "1", settings=THERE | model)
+    chosen, terminal = run("", "4", "1", settings=CURRENT | model)
 
     assert (chosen.platforms, chosen.model) == ((), None)
     assert "Slack stays until you remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
@@ -233,7 +217,7 @@ def test_deselected_settings_stay_with_a_note() -> None:
 
 
 def test_options_and_defaults_are_used_without_questions() -> None:
-    slack = {"slack": THERE["slack"]}
+    slack = {"slack": CURRENT["slack"]}
     documents = (Path("handbook"),)
     chosen, _ = run(settings=slack, defaults=True, documents=documents, visible_to=("slack:T1/C1",), model="none")
 
@@ -255,13 +239,13 @@ def test_invalid_options_without_questions_are_an_error(given: dict[str, Any], k
 
 
 def test_all_missing_answers_are_reported_at_once() -> None:
-    missing_faults = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
+    slack = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
     documents = (Path("handbook"),)
-    unread = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())
+    discord = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())
 
-    assert [fault.hint.split()[1] for fault in missing_faults] == ["--documents", "the", "the"]
-    assert "SLACK_APP_TOKEN" in missing_faults[2].hint
-    assert [fault.message for fault in unread] == [
+    assert [fault.hint.split()[1] for fault in slack] == ["--documents", "the", "the"]
+    assert "SLACK_APP_TOKEN" in slack[2].hint
+    assert [fault.message for fault in discord] == [
         "Missing answer: Discord's Bot token.",
         "Missing answer: who may read the documents.",
     ]

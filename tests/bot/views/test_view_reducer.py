@@ -38,6 +38,7 @@ from tests.bot.fake_services import DAY, answered, citation, document, hit, pass
 
 MADE_UP = "The keeper was born on the moon."
 OTHERWISE = "The documents say otherwise: “The quay opens at seven.”"
+RATED = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN]
 
 
 def claim(verdict: Verdict, origin: str = "model", evidence: tuple[str, ...] = ("p1",)) -> CheckedClaim:
@@ -65,13 +66,8 @@ def words_of(view: View) -> str:
 
 def test_first_view_has_a_stop_button() -> None:
     view = start_view(7, "de", notice="Nur Zitate.")
-    assert (view.status, view.notice, actions(view), view.done) == (
-        translate("begun", "de"),
-        "Nur Zitate.",
-        [ButtonAction.STOP],
-        False,
-    )
-    assert view.buttons[0].ticket == 7
+    assert (view.status, view.notice, view.done) == (translate("begun", "de"), "Nur Zitate.", False)
+    assert [(button.action, button.ticket) for button in view.buttons] == [(ButtonAction.STOP, 7)]
 
 
 def test_waiting_view_has_the_position() -> None:
@@ -152,16 +148,6 @@ def test_final_view_has_sources_and_counts() -> None:
     assert view.collapsed == translate("statements", "en", checked=2, confirmed=1)
     assert view.left_out == "Left out, because not confirmed: 2 of 3 statements."
     assert (view.status, view.claims, view.quote, view.text, view.nearest, view.done) == ("", (), None, "", (), True)
-    assert actions(view) == [
-        ButtonAction.EVIDENCE,
-        ButtonAction.UP,
-        ButtonAction.DOWN,
-        ButtonAction.ASK,
-        ButtonAction.RETRACT,
-    ]
-
-
-RATED = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN]
 
 
 @pytest.mark.parametrize(("status", "only_asker", "expected"), [
@@ -197,7 +183,6 @@ def test_abstention_shows_nearest_pages() -> None:
     assert (view.text, view.sentences, view.sources) == ("I found nothing.", (), ())
     assert view.nearest == (ShownSource(0, "Harbour", "Hours", DAY, "https://example.com/harbour.md"),)
     assert view.nearest_label == translate("nearest", "en")
-    assert actions(view) == [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.ASK]
     assert finish_view(start_view(7, "en"), answered(answer=Answer(Status.ABSTAINED), text="-")).nearest_label == ""
 
 
@@ -214,14 +199,10 @@ def test_fact_check_shows_verdict_reason_and_passages() -> None:
 def test_remark_of_a_model_is_cleaned_and_marked_in_the_evidence() -> None:
     remark = "Sentence 1 says so [1]. **Ask** <@U1> or @channel, see [here](https://evil.example). " + "More. " * 200
     because = (VerdictReason("absent", ("the moon",)),)
-    claims = [
-        replace(claim(Verdict.REFUTES, "user"), reasoning=remark),
-        replace(claim(Verdict.REFUTES), because=because),
-    ]
-    view = build_evidence_view(
-        answered(answer=Answer(Status.ANSWERED, (), (citation(),), tuple(claims))), {}, "?", "en"
-    )
-    reasons = [item.reason for item in view.items]
+    user, other = claim(Verdict.REFUTES, "user"), claim(Verdict.REFUTES)
+    claims = (replace(user, reasoning=remark), replace(other, because=because))
+    result = answered(answer=Answer(Status.ANSWERED, (), (citation(),), claims))
+    reasons = [item.reason for item in build_evidence_view(result, {}, "?", "en").items]
 
     assert reasons[1] == "Why: The documents do not mention “the moon”."
     assert reasons[0].startswith("The language model’s reason, which was not checked: Sentence 1 says so. Ask")
@@ -257,9 +238,9 @@ def test_unconfirmed_claims_are_never_shown(events: list[Event]) -> None:
     claims = tuple(event.checked for event in events if isinstance(event, ClaimChecked))
     last = finish_view(view, answered(answer=Answer(Status.ANSWERED, claims=claims, withheld=1), text="-"))
 
-    for one in (view, last):
-        assert MADE_UP not in words_of(one)
-        assert "because" not in words_of(one).replace("Left out, because not confirmed", "")
+    for shown in map(words_of, (view, last)):
+        assert MADE_UP not in shown
+        assert "because" not in shown.replace("Left out, because not confirmed", "")
     assert len({card.number for card in view.claims}) == len(view.claims)
 
 
@@ -286,6 +267,6 @@ def test_repeated_note_is_omitted() -> None:
     sentences = tuple(AnsweredSentence(text, (number,), note) for text, number, note in notes)
     expected = ["Harbour › Hours", "", "Quay", "Harbour › Hours"]
 
-    assert [one.note for one in shown_after(*map(SentencePassed, sentences)).sentences] == expected
+    assert [sentence.note for sentence in shown_after(*map(SentencePassed, sentences)).sentences] == expected
     done = finish_view(start_view(7, "en"), answered(answer=Answer(Status.ANSWERED, sentences, (citation(),))))
     assert [sentence.note for sentence in done.sentences] == expected
