@@ -82,8 +82,8 @@ class DocumentApp:
         assert [entry.kind for entry in (entries[0], entries[-1])] == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
         assert (entries[0].body["question"], answered.closed["status"]) == (text, done.answer.status)
         assert len([step for entry in entries if "template" in (step := entry.body)]) == len(llm.calls)
-        assert [one.claim.text for one in checked] == list(answered.claims)
-        assert [one["claim"]["text"] for one in answered.closed["claims"]] == [
+        assert [claim.claim.text for claim in checked] == list(answered.claims)
+        assert [claim["claim"]["text"] for claim in answered.closed["claims"]] == [
             claim.claim.text for claim in done.answer.claims
         ]
         return answered

@@ -106,7 +106,9 @@ def _why(best: str) -> str:
 
 
 def _bullets(wanted: tuple[str, ...], call: ModelCall) -> str:
-    found = [f"- {text} [{place}]" for place, text in _numbered(call) if any(re.search(one, text) for one in wanted)]
+    found = [
+        f"- {text} [{place}]" for place, text in _numbered(call) if any(re.search(pattern, text) for pattern in wanted)
+    ]
     return "\n".join(found) or "None"
 
 

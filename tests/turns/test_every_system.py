@@ -57,7 +57,7 @@ async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system:
     reply = {event.sentence.text for event in events if isinstance(event, SentencePassed)}
     assert reply <= {"Skarholm lighthouse was built in 1887.", "A keeper lives beside it."}
     assert done.answer.status is not Status.ABSTAINED
-    assert {one["text"] for one in entries[-1].body.get("spoken") or entries[-1].body["sentences"]} == reply
+    assert {sentence["text"] for sentence in entries[-1].body.get("spoken") or entries[-1].body["sentences"]} == reply
     assert verify_turn(entries) == ()
 
 

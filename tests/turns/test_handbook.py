@@ -108,7 +108,7 @@ async def test_inverted_sentence_is_withheld(documents: DocumentApp) -> None:
 
     assert "The Petrel comes back every 24 months." not in answered.said
     assert all("every 18 months" in text for text in answered.said)
-    assert any("24" in one["text"] for one in answered.closed["withheld"])
+    assert any("24" in withheld["text"] for withheld in answered.closed["withheld"])
 
 
 async def test_question_about_a_year_is_answered(documents: DocumentApp) -> None:

@@ -68,7 +68,7 @@ async def _still_holds(
     if len(citations) > 1 and any(found and all(support.contradicted for support in found) for found in checks):
         return False
     chosen = product(*(there for there in places if there))
-    tries = (evidence for one in chosen if (evidence := (*standing, *one)))
+    tries = (evidence for choice in chosen if (evidence := (*standing, *choice)))
     return any([(await supports(sentence.text, one, asked=(question,))).holds for one in islice(tries, _MOST_TRIED)])
 
 

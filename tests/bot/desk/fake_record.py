@@ -103,7 +103,7 @@ class RecordedTurn:
             nearest if self.status is Status.ABSTAINED else (),
             len(self.found),
         )
-        text = " ".join(one.text for one in sentences) or f"I do not know.{notes}"
+        text = " ".join(sentence.text for sentence in sentences) or f"I do not know.{notes}"
         return TurnResult(turn_id, answer, text, "wikichat", "model", Usage(), 1.0)
 
     def entries(self, number: int) -> tuple[LogEntry, ...]:
@@ -139,7 +139,7 @@ class FakeExamples:
         return tuple(self.kept)
 
     async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
-        new = example.turn_id not in {one.turn_id for one in self.kept}
+        new = example.turn_id not in {kept.turn_id for kept in self.kept}
         if new:
             await self.record.append(entry)
             self.kept.append(example)
@@ -220,14 +220,18 @@ class FakeRecord:
         return frozenset({document(corpus).key} & {document(name).key for name in self.forgot})
 
     async def recall(self, ids: Any, among: Any) -> dict[str, tuple[Passage, Document]]:
-        readable = {one: (one, document(one).key) in among for one in self.corpora}
-        return {f"{one}-p": (passage(one), document(one)) for one in readable if f"{one}-p" in ids and readable[one]}
+        readable = {corpus: (corpus, document(corpus).key) in among for corpus in self.corpora}
+        return {
+            f"{corpus}-p": (passage(corpus), document(corpus))
+            for corpus in readable
+            if f"{corpus}-p" in ids and readable[corpus]
+        }
 
     async def of(self, channel: str) -> dict[str, Any]:
         return self.narrowed.get(channel, {})
 
     def acts(self, what: str) -> list[Any]:
-        return [one.body for one in self.log if one.kind is EntryKind.FEEDBACK and one.body["what"] == what]
+        return [entry.body for entry in self.log if entry.kind is EntryKind.FEEDBACK and entry.body["what"] == what]
 
 
 @dataclass

@@ -116,7 +116,7 @@ class RightsMatrix:
             {"name": one, "readers": [who if who == "*" else f"{name}:T1/{who}" for who in readers[one]]}
             for one in CORPORA
         ]
-        channel = [{"id": f"{name}:T1/{one}", "ask": [f"{name}:T1/{self.helper}"]} for one in CHANNELS]
+        channel = [{"id": f"{name}:T1/{channel_id}", "ask": [f"{name}:T1/{self.helper}"]} for channel_id in CHANNELS]
         settings = Settings(home=self.app.settings.home, corpus=corpus, channel=channel)
         self.app, self.readers, self.foreign = replace(self.app, settings_source=settings), readers, foreign
         for one in list(self.narrowed):
@@ -181,7 +181,7 @@ class RightsMatrix:
     async def resume(self, question: Question) -> Question:
         """Start after a crash between answering a question like this one and posting the answer; return it."""
         row = await self.app.queue.by_key(question.key)
-        entries = [one for one in await self.app.audit.turn(row.turn_id) if one.kind is not EntryKind.DELIVERED]
+        entries = [entry for entry in await self.app.audit.turn(row.turn_id) if entry.kind is not EntryKind.DELIVERED]
         await self.app.audit.append(*(replace(entry, turn_id=f"{entry.turn_id}-left") for entry in entries))
         left = replace(question, key=f"{question.key}-left")
         kept_row, _ = await self.app.queue.put(kept_question(left))

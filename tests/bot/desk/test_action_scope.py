@@ -139,6 +139,7 @@ def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, b
 
 def _without(recorded: RecordedTurn, may: set[str]) -> RecordedTurn:
     shown = {
-        name: tuple(one for one in getattr(recorded, name) if one in may) for name in ("cited", "found", "earlier")
+        name: tuple(corpus for corpus in getattr(recorded, name) if corpus in may)
+        for name in ("cited", "found", "earlier")
     }
     return replace(recorded, **shown)

@@ -45,7 +45,7 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
         ("alphaclaim", "✅ Confirmed"),
         ("betaclaim", "❌ Contradicted"),
     ]
-    assert [(one.number, one.title, one.quote) for item in view.items for one in item.sources] == [
+    assert [(source.number, source.title, source.quote) for item in view.items for source in item.sources] == [
         (1, "alphatitle", "alphatext opens at ten."),
         (0, "betatitle", "betatext opens at ten."),
     ]
@@ -348,7 +348,7 @@ async def test_simultaneous_actions_run_once(act):
         *(getattr(actions, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True
     )
 
-    assert sum(isinstance(one, str) for one in reply) == 1
+    assert sum(isinstance(part, str) for part in reply) == 1
     assert len(platform.posts) + len(platform.called) == 1
 
 

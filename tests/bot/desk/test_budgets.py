@@ -127,7 +127,7 @@ async def test_later_questions_do_not_use_up_earlier_ones_budget(opened_app) -> 
 
     decision = [await check_budget(app, row, now=NOON, language="en") for row in rows]
 
-    assert [bool(one.refusal) for one in decision] == [False, False, True, False]
+    assert [bool(decided.refusal) for decided in decision] == [False, False, True, False]
 
 
 async def test_overheard_messages_are_not_counted(opened_app) -> None:
@@ -157,7 +157,7 @@ async def test_spent_budget_is_read_from_the_record(opened_app) -> None:
     after = await check_budget(app, row, now=NOON, language="en")
     later = await check_budget(app, row, now=NOON + timedelta(days=2), language="en")
 
-    assert [one.because for one in (before, after, later)] == ["", "tokens_per_day", ""]
+    assert [decided.because for decided in (before, after, later)] == ["", "tokens_per_day", ""]
 
 
 async def test_edited_question_is_counted_again(opened_app) -> None:

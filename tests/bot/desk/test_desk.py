@@ -506,7 +506,7 @@ async def test_participation_needs_a_question_or_an_answer():
         await setup.desk.delete_question(question(3).key)
         part = [await setup.desk.participates(question(number).conversation) for number in (1, 2, 3, 4)]
         first, user = question(1).conversation, setup.world.rows[1].user
-        because = [await setup.desk.participates(first, one) for one in (user, "slack:T1/U77")]
+        because = [await setup.desk.participates(first, person) for person in (user, "slack:T1/U77")]
 
     assert part == [True, False, False, False]
     assert because == [True, False]

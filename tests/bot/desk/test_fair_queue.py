@@ -88,8 +88,8 @@ def test_only_busy_conversations_are_passed(room, happening):
     for lanes, new in zip(states, starts, strict=True):
         busy = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
         for entry in new:
-            earlier = [one for one in lanes.waiting.get(entry.channel, ()) if one.ticket < entry.ticket]
-            assert all(one.conversation in busy for one in earlier)
+            earlier = [other for other in lanes.waiting.get(entry.channel, ()) if other.ticket < entry.ticket]
+            assert all(other.conversation in busy for other in earlier)
 
 
 @given(rooms, events)

@@ -56,10 +56,10 @@ async def test_answer_shows_exactly_the_readable_corpora(matrix, platform):
         await matrix.allow(readers, foreign, STANDINGS[number % len(STANDINGS)])
         task = {"task": "check"} if number % 5 == 4 else {}
         text = CHECKED if task else (HELD, NEAREST)[number % 2]
-        asked = await matrix.ask(dict.fromkeys(WHO, text), **task)
-        for who, question in asked.items():
+        questions = await matrix.ask(dict.fromkeys(WHO, text), **task)
+        for who, question in questions.items():
             ours = [message for message in matrix.server.messages.values() if message.key == question.key]
-            shown = find_corpora([one.plain for one in ours])
+            shown = find_corpora([post.plain for post in ours])
             assert shown <= matrix.may(*who)
             assert task or shown == matrix.may(*who)
         matrix.look()
@@ -68,13 +68,13 @@ async def test_answer_shows_exactly_the_readable_corpora(matrix, platform):
 @OVER_BOTH
 async def test_actions_follow_rights_that_changed_since(matrix, platform):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask({who: HELD if who[1] == "U1" else NEAREST for who in WHO})
+    questions = await matrix.ask({who: HELD if who[1] == "U1" else NEAREST for who in WHO})
     matrix.look()
     given = set()
     for number, readers in enumerate(rounds(platform)):
         foreign = frozenset({"C3", "D-U2"} if number % 2 else ())
         await matrix.allow(readers, foreign, STANDINGS[number % len(STANDINGS)])
-        for (owner, question), who in itertools.product(asked.items(), WHO):
+        for (owner, question), who in itertools.product(questions.items(), WHO):
             ticket, entries = await matrix.ticket(question), _could_be_told(owner, who)
             result = await matrix.act("evidence", ticket, who)
             whole = entries and matrix.may(*who) == set(CORPORA)
@@ -94,9 +94,9 @@ async def test_actions_follow_rights_that_changed_since(matrix, platform):
 @pytest.mark.parametrize("readable", [True, False])
 async def test_sharing_needs_all_corpora_readable(matrix, readable):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask(dict.fromkeys(WHO, HELD))
+    questions = await matrix.ask(dict.fromkeys(WHO, HELD))
     matrix.look()
-    ticket = await matrix.ticket(asked["C2", "U2"])
+    ticket = await matrix.ticket(questions["C2", "U2"])
     if not readable:
         await matrix.narrow("C2", CORPORA[:2])
     before = set(matrix.server.messages)
@@ -105,19 +105,19 @@ async def test_sharing_needs_all_corpora_readable(matrix, readable):
 
     shown = [one for key, one in matrix.server.messages.items() if key not in before]
     assert result.count(translate("share_done", "en")) == len(shown) == readable
-    assert find_corpora([one.plain for one in shown]) == (set(CORPORA) if readable else set())
-    assert all((one.channel, one.only) == ("C2", "") for one in shown)
+    assert find_corpora([post.plain for post in shown]) == (set(CORPORA) if readable else set())
+    assert all((post.channel, post.only) == ("C2", "") for post in shown)
 
 
 @pytest.mark.parametrize(("text", "forgotten"), [(HELD, False), (NEAREST, False), (FOUND, True)])
 async def test_recovered_answer_follows_changed_rights(matrix, text, forgotten):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask({("C1", "U1"): text})
+    questions = await matrix.ask({("C1", "U1"): text})
     matrix.look()
     for corpus in CORPORA[1:]:
         await (matrix.forget(corpus) if forgotten else matrix.narrow("C1", CORPORA[:1]))
 
-    resumed = await matrix.resume(asked["C1", "U1"])
+    resumed = await matrix.resume(questions["C1", "U1"])
 
     matrix.look()
     shown = [message.plain for message in matrix.server.messages.values() if message.key == resumed.key]
@@ -135,31 +135,31 @@ async def test_asker_denied_meanwhile_gets_no_answer(matrix):
 
 async def test_shared_answer_is_remembered_for_others(matrix):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask({("C2", "U2"): HELD})
-    before = {("C2", "U1"): asked["C2", "U2"]}
+    questions = await matrix.ask({("C2", "U2"): HELD})
+    before = {("C2", "U1"): questions["C2", "U2"]}
     unaware = await matrix.ask({("C2", "U1"): FOLLOW_UP}, before=before)
 
-    await matrix.act("share", await matrix.ticket(asked["C2", "U2"]), ("C2", "U2"))
+    await matrix.act("share", await matrix.ticket(questions["C2", "U2"]), ("C2", "U2"))
     aware = await matrix.ask({("C2", "U1"): FOLLOW_UP}, before=before)
 
     entries = [await matrix.earlier(one["C2", "U1"]) for one in (unaware, aware)]
-    assert [one.count(HELD) for one in entries] == [0, 1]
+    assert [entry.count(HELD) for entry in entries] == [0, 1]
     # The second question remembers the first.
-    assert [one.count(CORPORA[0]) for one in entries] == [0, 2]
+    assert [entry.count(CORPORA[0]) for entry in entries] == [0, 2]
 
 
 async def test_retraction_removes_the_shared_answer(matrix):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask({("C2", "U2"): HELD})
-    ticket = await matrix.ticket(asked["C2", "U2"])
+    questions = await matrix.ask({("C2", "U2"): HELD})
+    ticket = await matrix.ticket(questions["C2", "U2"])
     await matrix.act("share", ticket, ("C2", "U2"))
     assert await matrix.act("evidence", ticket, ("C2", "U1")) != NOTHING
 
-    await matrix.retract(asked["C2", "U2"])
+    await matrix.retract(questions["C2", "U2"])
 
-    assert not [one for one in matrix.server.ours("C2") if find_corpora(one.plain)]
+    assert not [post for post in matrix.server.ours("C2") if find_corpora(post.plain)]
     assert await matrix.act("evidence", ticket, ("C2", "U1")) == NOTHING
-    assert not find_corpora(await matrix.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
+    assert not find_corpora(await matrix.act("sources", questions["C2", "U2"].conversation, ("C2", "U2")))
 
 
 @OVER_BOTH
@@ -167,18 +167,18 @@ async def test_narrowed_scope_is_effective_within_a_conversation(matrix, platfor
     narrowings = [CORPORA, CORPORA[1:], CORPORA[:2], ()]
     for narrowed in narrowings if THOROUGH else narrowings[("slack", "discord").index(platform) :: 2]:
         await matrix.allow(OPEN, frozenset())
-        asked = await matrix.ask(dict.fromkeys(WHO, HELD))
-        again = await matrix.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)
+        questions = await matrix.ask(dict.fromkeys(WHO, HELD))
+        again = await matrix.ask(dict.fromkeys(WHO, FOLLOW_UP), before=questions)
         matrix.look()
         for channel in ("C1", "C2", "C3"):
             await matrix.narrow(channel, narrowed)
-        last = await matrix.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)
+        last = await matrix.ask(dict.fromkeys(WHO, FOLLOW_UP), before=questions)
         matrix.look()
         for who, question in last.items():
             remembered = find_corpora(await matrix.earlier(question))
             assert remembered <= matrix.may(*who)
             assert remembered == (set(CORPORA) if matrix.may(*who) == set(CORPORA) else set())
-            for earlier in (asked[who], again[who], question):
+            for earlier in (questions[who], again[who], question):
                 await matrix.act("evidence", await matrix.ticket(earlier), who)
                 await matrix.act("sources", earlier.conversation, who)
 
@@ -186,16 +186,16 @@ async def test_narrowed_scope_is_effective_within_a_conversation(matrix, platfor
 async def test_forgotten_page_is_shown_nowhere(matrix):
     await matrix.allow(OPEN, frozenset())
     everybody = (("C1", "U1"), ("", "U1"))
-    asked = await matrix.ask(dict.fromkeys(everybody, HELD))
-    followed = await matrix.ask(dict.fromkeys(everybody, NEAREST), before=asked)
+    questions = await matrix.ask(dict.fromkeys(everybody, HELD))
+    followed = await matrix.ask(dict.fromkeys(everybody, NEAREST), before=questions)
     assert not isinstance(await matrix.act("evidence", await matrix.ticket(followed[everybody[0]]), everybody[0]), str)
     matrix.look()
     await matrix.forget(CORPORA[0])
 
-    last = await matrix.ask(dict.fromkeys(everybody, FOLLOW_UP), before=asked)
+    last = await matrix.ask(dict.fromkeys(everybody, FOLLOW_UP), before=questions)
     for who in everybody:
         assert not find_corpora(await matrix.earlier(last[who]))
-        for earlier in (asked[who], followed[who]):
+        for earlier in (questions[who], followed[who]):
             assert await matrix.act("evidence", await matrix.ticket(earlier), who) == NOTHING
             await matrix.act("sources", earlier.conversation, who)
             await matrix.resume(earlier)
@@ -205,16 +205,16 @@ async def test_forgotten_page_is_shown_nowhere(matrix):
 
 async def test_only_the_contact_person_is_mentioned_with_the_question(matrix):
     await matrix.allow(OPEN, frozenset())
-    asked = await matrix.ask(dict.fromkeys(WHO, HELD))
+    questions = await matrix.ask(dict.fromkeys(WHO, HELD))
     matrix.look()
     before = set(matrix.server.messages)
 
-    for who, question in asked.items():
+    for who, question in questions.items():
         await matrix.act("ask_person", await matrix.ticket(question), who)
 
     calls = [one for key, one in matrix.server.messages.items() if key not in before]
     assert len(calls) == sum(bool(channel) for channel, _ in WHO)
-    assert {ping for one in calls for reading in one.read for ping in reading.pings} == {f"<@{matrix.helper}>"}
+    assert {ping for call in calls for reading in call.read for ping in reading.pings} == {f"<@{matrix.helper}>"}
     assert not find_corpora([call.parts for call in calls])
 
 
@@ -232,8 +232,8 @@ async def test_example_is_used_only_where_its_corpora_are_readable(matrix, then)
         case "taken back":
             await matrix.retract(taught)
 
-    asked = await matrix.ask({("C1", "U1"): FOUND})
-    evidence = await matrix.act("evidence", await matrix.ticket(asked["C1", "U1"]), ("C1", "U1"))
+    questions = await matrix.ask({("C1", "U1"): FOUND})
+    evidence = await matrix.act("evidence", await matrix.ticket(questions["C1", "U1"]), ("C1", "U1"))
     assert find_corpora(evidence) == (frozenset() if then else set(CORPORA))
 
 

@@ -99,7 +99,7 @@ async def test_touched_corpora_include_found_and_earlier_ones(app):
         app, TurnRequest("When does it open?", CHANNEL, system="thorough", earlier=earlier), lambda _: None
     )
 
-    first, second = [read_turn_record(await app.audit.turn(one.answer_id)) for one in (done, later)]
+    first, second = [read_turn_record(await app.audit.turn(result.answer_id)) for result in (done, later)]
 
     assert first.cited == {"handbook"}
     assert first.touched == {"handbook", "kitchen"}
@@ -152,7 +152,7 @@ async def test_old_turn_touched_all_readable_corpora(app):
     opened, *steps, closed = await app.audit.turn(checked.answer_id)
     opened = replace(opened, body={**opened.body, "earlier_corpora": ["board"], "earlier_documents": None})
     del opened.body["earlier_documents"]
-    steps = [replace(one, body=one.body | {"hits": [hit[:3] for hit in one.body.get("hits", ())]}) for one in steps]
+    steps = [replace(step, body=step.body | {"hits": [hit[:3] for hit in step.body.get("hits", ())]}) for step in steps]
     assert read_turn_record([opened, *steps, closed]).weighed == {("board", ""), ("handbook", "")}
 
     assert recorded.touched == {"handbook", "kitchen"}

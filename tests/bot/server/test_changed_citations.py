@@ -29,7 +29,7 @@ async def lost(sentence: str, cited: str, *texts: str, corpus: str = "handbook")
     answer = Answer(Status.ANSWERED, (AnsweredSentence(sentence, (1,)),), (cite(cited, corpus=corpus),))
     pages = {KEY: page(*texts)} if texts else {}
     sentences = await find_lost_sentences(answer, pages, SupportChecker(read), "How much vacation do I get?")
-    return [(one.now, one.removed) for one in sentences]
+    return [(sentence.now, sentence.removed) for sentence in sentences]
 
 
 @pytest.mark.parametrize("sentence", [DAYS, SAYS])

@@ -74,7 +74,7 @@ async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -
 
     async with open_records(Settings(home=here / ".footnote")) as records:
         turns = [await records.audit.turn(answer_id) for answer_id in asked]
-    opened = {one[0].turn_id: frozenset(one[0].body["corpora"]) for one in turns}
+    opened = {turn[0].turn_id: frozenset(turn[0].body["corpora"]) for turn in turns}
     assert len(opened) == len(asked) > CHANGES
     assert all([entry.kind for entry in turn].count(EntryKind.TURN_CLOSED) == 1 for turn in turns)
     assert all(scope in scopes[asked[answer_id] :] for answer_id, scope in opened.items())

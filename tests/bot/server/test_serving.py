@@ -77,11 +77,11 @@ def test_commands_give_the_same_output_with_a_server_running(model: socket.socke
         families = text_string_to_metric_families(httpx.get(f"{server.address}/metrics").text)
         samples = [sample for family in families for sample in family.samples]
         ended = [sample for sample in samples if sample.name == "footnote_answers_total"]
-        counted = {(one.labels["task"], one.labels["status"]): int(one.value) for one in ended}
+        counted = {(sample.labels["task"], sample.labels["status"]): int(sample.value) for sample in ended}
         assert counted == Counter(
-            (one["task"], one["status"]) for one in run_json("audit", "list", "-n", "100")["turns"]
+            (turn["task"], turn["status"]) for turn in run_json("audit", "list", "-n", "100")["turns"]
         )
-        assert ("footnote_corpus_documents", 2.0) in {(one.name, one.value) for one in samples}
+        assert ("footnote_corpus_documents", 2.0) in {(sample.name, sample.value) for sample in samples}
 
         for command in (["serve"], ["reindex"]):
             refused = run(*command)
