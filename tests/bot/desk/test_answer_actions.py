@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
-from bot.desk.answer_actions import remove_shared_answer
+from bot.desk.answer_actions import MAX_COMMENT, remove_shared_answer
 from bot.desk.platform_port import CannotPost, ContentRefused, PlatformUnavailable
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
@@ -34,9 +33,13 @@ FULL = HomeUnusable("The disk is full.")
 ADMINISTERED = Settings.model_validate({"slack": {"admins": ["slack:T1/U1"]}}).slack
 
 
+def act_on(recorded, **people):
+    record, platform, actions = make_actions(**people)
+    return record, platform, actions, record.add(recorded)
+
+
 async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",)))
+    _, _, actions, ticket = act_on(RecordedTurn(cited=("alpha",), found=("beta",)))
 
     view = await actions.evidence(ticket, in_channel(user="U2"))
 
@@ -64,8 +67,7 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
     ],
 )
 async def test_evidence_carries_the_receipt_of_its_answer(position, expected):
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
     record.positions = {"turn1": position} if position else {}
 
     receipt = (await actions.evidence(ticket, in_channel())).receipt
@@ -74,8 +76,7 @@ async def test_evidence_carries_the_receipt_of_its_answer(position, expected):
 
 
 async def test_evidence_without_claims_has_a_text_in_the_askers_language():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn(cited=(), status=Status.CHATTED, language="de"))
+    _, _, actions, ticket = act_on(RecordedTurn(cited=(), status=Status.CHATTED, language="de"))
 
     view = await actions.evidence(ticket, in_channel())
 
@@ -83,8 +84,7 @@ async def test_evidence_without_claims_has_a_text_in_the_askers_language():
 
 
 async def test_evidence_omits_deleted_passages():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",)))
+    record, _, actions, ticket = act_on(RecordedTurn(cited=("alpha",), found=("beta",)))
     record.corpora = ("alpha",)
 
     assert await read_denial(actions.evidence(ticket, in_channel())) == NOTHING
@@ -92,8 +92,7 @@ async def test_evidence_omits_deleted_passages():
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
 async def test_actions_before_the_answer_are_refused_except_asking_a_person(act):
-    record, _, actions = make_actions(ask=("slack:T1/U9",))
-    ticket = record.add(replace(PRIVATE, closed=False))
+    _, _, actions, ticket = act_on(replace(PRIVATE, closed=False), ask=("slack:T1/U9",))
     more = ("up",) if act == "feedback" else ()
     awaited = getattr(actions, act)(ticket, in_channel(), *more)
 
@@ -104,16 +103,14 @@ async def test_actions_before_the_answer_are_refused_except_asking_a_person(act)
 
 
 async def test_actions_before_the_first_turn_are_refused():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn(closed=False))
+    record, _, actions, ticket = act_on(RecordedTurn(closed=False))
     record.rows[ticket] = replace(record.rows[ticket], turn_id="", state="waiting", outcome="")
 
     assert await read_denial(actions.ask_person(ticket, in_channel(), language="de")) == translate("acting_later", "de")
 
 
 async def test_feedback_is_recorded_with_comment_and_user():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
 
     reply = [
         await actions.feedback(ticket, in_channel(user="U2"), "up"),
@@ -129,8 +126,7 @@ async def test_feedback_is_recorded_with_comment_and_user():
 
 
 async def test_repeated_feedback_is_recorded_once():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
 
     for comment in ("", "", "why", "", "why", "because"):
         await actions.feedback(ticket, in_channel(), "down", comment)
@@ -139,18 +135,16 @@ async def test_repeated_feedback_is_recorded_once():
 
 
 async def test_long_comment_is_cut_with_a_notice():
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
 
     reply = await actions.feedback(ticket, in_channel(), "down", "x" * 5_000)
 
-    assert str(LONGEST_COMMENT) in reply
-    assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
+    assert str(MAX_COMMENT) in reply
+    assert record.acts("down")[0]["comment"] == "x" * MAX_COMMENT
 
 
 async def test_asking_about_a_private_question_mentions_only_contact_people():
-    record, platform, actions = make_actions(ask=("slack:T1/U1", "slack:T1/U9"))
-    ticket = record.add(PRIVATE)
+    _, platform, actions, ticket = act_on(PRIVATE, ask=("slack:T1/U1", "slack:T1/U9"))
 
     await actions.ask_person(ticket, in_channel())
 
@@ -159,8 +153,7 @@ async def test_asking_about_a_private_question_mentions_only_contact_people():
 
 
 async def test_contact_people_are_mentioned_once():
-    record, platform, actions = make_actions(ask=("slack:T1/U8", "slack:T1/U9"))
-    ticket = record.add(RecordedTurn())
+    record, platform, actions, ticket = act_on(RecordedTurn(), ask=("slack:T1/U8", "slack:T1/U9"))
 
     reply = await actions.ask_person(ticket, in_channel(user="U2"))
     again = await read_denial(actions.ask_person(ticket, in_channel()))
@@ -185,8 +178,7 @@ async def test_people_removed_by_admin_are_not_mentioned():
 
 @pytest.mark.parametrize("recorded", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
 async def test_asking_without_contact_people_is_refused(recorded):
-    record, platform, actions = make_actions(ask=("slack:T1/U9",) if recorded.asker.channel == "C2" else ())
-    ticket = record.add(recorded)
+    _, platform, actions, ticket = act_on(recorded, ask=("slack:T1/U9",) if recorded.asker.channel == "C2" else ())
 
     assert await read_denial(actions.ask_person(ticket, recorded.asker)) == translate("ask_nobody", "en")
     assert not platform.called
@@ -211,8 +203,7 @@ async def test_long_question_is_shortened_to_one_line():
 
 
 async def test_answer_is_shared_once():
-    record, platform, actions = make_actions()
-    ticket = record.add(PRIVATE)
+    record, platform, actions, ticket = act_on(PRIVATE)
     before = await read_denial(actions.evidence(ticket, in_channel(user="U2")))
 
     reply = await actions.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
@@ -275,8 +266,7 @@ async def test_sharing_is_refused_except_to_the_asker_in_the_channel(recorded, b
 
 
 async def test_sharing_checks_the_channels_rights_again():
-    record, platform, actions = make_actions()
-    ticket = record.add(PRIVATE)
+    record, platform, actions, ticket = act_on(PRIVATE)
     record.narrowed["slack:T1/C1"] = {"corpora": ["beta"]}
 
     assert await read_denial(actions.share(ticket, in_channel())) == NOTHING
@@ -285,8 +275,7 @@ async def test_sharing_checks_the_channels_rights_again():
 
 @pytest.mark.parametrize("readable", [["alpha", "beta"], ["alpha"]])
 async def test_shared_answer_omits_counts_of_unreadable_claims(readable):
-    record, platform, actions = make_actions()
-    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",), only_asker=True))
+    record, platform, actions, ticket = act_on(RecordedTurn(cited=("alpha",), found=("beta",), only_asker=True))
     record.narrowed["slack:T1/C1"] = {"corpora": readable}
 
     await actions.share(ticket, in_channel())
@@ -341,8 +330,7 @@ async def test_shared_answer_is_removed_with_its_answer():
 
 @pytest.mark.parametrize("act", ["share", "ask_person"])
 async def test_simultaneous_actions_run_once(act):
-    record, platform, actions = make_actions(ask=("slack:T1/U9",))
-    ticket = record.add(PRIVATE)
+    _, platform, actions, ticket = act_on(PRIVATE, ask=("slack:T1/U9",))
 
     reply = await asyncio.gather(
         *(getattr(actions, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True
@@ -403,8 +391,7 @@ async def test_answer_citing_a_forgotten_page_is_inaccessible(act):
 
 @pytest.mark.parametrize("way", ["entry", "row"])
 async def test_retracted_answer_is_inaccessible(way):
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
     if way == "entry":
         record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, to_json_value({"retracted": True})))
     else:
@@ -416,8 +403,7 @@ async def test_retracted_answer_is_inaccessible(way):
 
 @pytest.mark.parametrize("act", ["feedback", "ask_person", "share", "approve"])
 async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
-    record, platform, actions = make_actions(ask=("slack:T1/U9",), admins=("slack:T1/U1",))
-    ticket = record.add(PRIVATE)
+    record, platform, actions, ticket = act_on(PRIVATE, ask=("slack:T1/U9",), admins=("slack:T1/U1",))
     record.broken = FULL
     more = ("up",) if act == "feedback" else ()
 
@@ -431,8 +417,7 @@ async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
 
 @pytest.mark.parametrize("fault", ["unreadable", "invalid"])
 async def test_action_is_refused_if_the_turn_cannot_be_read(fault, caplog):
-    record, _, actions = make_actions()
-    ticket = record.add(RecordedTurn())
+    record, _, actions, ticket = act_on(RecordedTurn())
     if fault == "unreadable":
         record.unreadable = FULL
     else:
@@ -454,8 +439,7 @@ async def test_action_on_a_disconnected_platform_is_refused():
 
 @pytest.mark.parametrize("recorded", [RecordedTurn(), PRIVATE])
 async def test_admin_approves_an_example_once(recorded):
-    record, _, actions = make_actions()
-    ticket = record.add(recorded)
+    record, _, actions, ticket = act_on(recorded)
     assert not await actions.offers_example(ticket, in_channel())
     assert await read_denial(actions.approve(ticket, in_channel())) == translate("example_admins", "en")
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
@@ -473,8 +457,7 @@ async def test_admin_approves_an_example_once(recorded):
 
 
 async def test_answer_with_a_refuted_claim_cannot_be_an_example():
-    record, _, actions = make_actions(admins=("slack:T1/U1",))
-    ticket = record.add(RecordedTurn(found=("beta",)))
+    record, _, actions, ticket = act_on(RecordedTurn(found=("beta",)), admins=("slack:T1/U1",))
 
     assert not await actions.offers_example(ticket, in_channel())
     assert await read_denial(actions.approve(ticket, in_channel())) == translate("example_unfit", "en")
@@ -482,8 +465,7 @@ async def test_answer_with_a_refuted_claim_cannot_be_an_example():
 
 
 async def test_admin_elsewhere_cannot_approve():
-    record, _, actions = make_actions(admins=("slack:T1/U1",))
-    ticket = record.add(RecordedTurn(asker=in_channel("C2", "U2")))
+    _, _, actions, ticket = act_on(RecordedTurn(asker=in_channel("C2", "U2")), admins=("slack:T1/U1",))
 
     assert await read_denial(actions.approve(ticket, in_channel())) == NOTHING
     assert await read_denial(actions.offers_example(ticket, in_channel())) == NOTHING

@@ -41,7 +41,8 @@ def home(tmp_path: Path) -> Iterator[LocalService]:
         yield LocalService(App(settings, store, **kept(store)))
 
 
-async def _filled(home: LocalService) -> LocalService:
+@pytest.fixture
+async def filled(home: LocalService) -> LocalService:
     for name, source in home.app.settings.sources.items():
         await home.refresh(name, source, lambda _: None)
     return home
@@ -52,110 +53,101 @@ async def _titles(home: LocalService, corpus: str = "own") -> list[str]:
 
 
 @pytest.mark.parametrize("address", [f"{BASE}/rules.md", f"{BASE}/rules.md/#swimming", "rules.md", " Old rules "])
-async def test_forgotten_document_is_not_found_or_refreshed(home: LocalService, address: str) -> None:
-    await _filled(home)
-    done = await home.forget(address, "own")
+async def test_forgotten_document_is_not_found_or_refreshed(filled: LocalService, address: str) -> None:
+    done = await filled.forget(address, "own")
 
     assert (done.document.key, done.document.title, done.passages) == ("rules.md", "Old rules", 1)
-    assert await _titles(home) == ["The quay"]
-    report = await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
+    assert await _titles(filled) == ["The quay"]
+    report = await filled.refresh("own", filled.app.settings.sources["own"], lambda _: None)
     assert (report.added, report.changed, report.removed) == (0, 0, 0)
-    assert await _titles(home) == ["The quay"]
-    assert await _titles(home, "more") == ["Old rules"]
+    assert await _titles(filled) == ["The quay"]
+    assert await _titles(filled, "more") == ["Old rules"]
     with pytest.raises(NoSuchDocument):
-        await home.forget(address, "own")
+        await filled.forget(address, "own")
 
 
-async def test_forgotten_document_returns_when_ingested_by_name(home: LocalService) -> None:
-    await _filled(home)
-    await home.forget("rules.md", "own")
+async def test_forgotten_document_returns_when_ingested_by_name(filled: LocalService) -> None:
+    await filled.forget("rules.md", "own")
     with pytest.raises(NoSuchDocument, match="was forgotten already") as caught:
-        await home.forget("rules.md", "own")
-    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+        await filled.forget("rules.md", "own")
+    (report,) = await filled.read_one(f"{BASE}/rules.md", filled.app.settings.sources)
 
     assert f"footnote ingest --only {BASE}/rules.md`" in caught.value.hint
     assert (report.corpus, report.added) == ("own", 1)
-    await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
-    assert await _titles(home) == ["Old rules", "The quay"]
+    await filled.refresh("own", filled.app.settings.sources["own"], lambda _: None)
+    assert await _titles(filled) == ["Old rules", "The quay"]
 
 
 @pytest.mark.parametrize("address", ["Old rules", "rules.md", f"{BASE}/rules.md/#swimming"])
-async def test_forgotten_document_returns_by_each_of_its_names(home: LocalService, address: str) -> None:
-    await _filled(home)
-    await home.forget("rules.md", "own")
-    reports = await home.read_one(address, home.app.settings.sources)
+async def test_forgotten_document_returns_by_each_of_its_names(filled: LocalService, address: str) -> None:
+    await filled.forget("rules.md", "own")
+    reports = await filled.read_one(address, filled.app.settings.sources)
 
     assert {report.corpus: report.added for report in reports}["own"] == 1
-    assert await _titles(home) == ["Old rules", "The quay"]
-    assert await home.app.manifest.all_forgotten() == ()
+    assert await _titles(filled) == ["Old rules", "The quay"]
+    assert await filled.app.manifest.all_forgotten() == ()
 
 
-async def test_similarly_named_forgotten_document_is_reported(home: LocalService) -> None:
-    await _filled(home)
-    await home.forget("rules.md", "own")
+async def test_similarly_named_forgotten_document_is_reported(filled: LocalService) -> None:
+    await filled.forget("rules.md", "own")
     with pytest.raises(NoSuchDocument) as caught:
-        await home.read_one("The old rules", home.app.settings.sources)
+        await filled.read_one("The old rules", filled.app.settings.sources)
     with pytest.raises(NoSuchDocument, match="was forgotten already"):
-        await home.forget("Old rules", "own")
+        await filled.forget("Old rules", "own")
 
     assert caught.value.hint.startswith(f"Similar: own: Old rules ({BASE}/rules.md), which was forgotten; ")
 
 
-async def test_dump_error_does_not_hide_that_no_source_has_the_name(home: LocalService, tmp_path: Path) -> None:
+async def test_dump_error_does_not_hide_that_no_source_has_the_name(filled: LocalService, tmp_path: Path) -> None:
     """A dump reports an error for every name that it cannot read; this counts only if it is the only source."""
-    await _filled(home)
     dump = WikipediaSettings(type="wikipedia", dump=tmp_path / "dump.xml")
     (tmp_path / "dump.xml").write_text("<mediawiki></mediawiki>", encoding="utf-8")
     with pytest.raises(NoSuchDocument) as unknown:
-        await home.read_one("The quai", {**home.app.settings.sources, "wiki": dump})
+        await filled.read_one("The quai", {**filled.app.settings.sources, "wiki": dump})
     with pytest.raises(SingleReadUnsupported):
-        await home.read_one("The quai", {"wiki": dump})
+        await filled.read_one("The quai", {"wiki": dump})
 
     assert str(unknown.value) == "No source of own, more, wiki has “The quai”."
 
 
-async def test_document_both_forgotten_and_listed_is_found_once(home: LocalService) -> None:
-    await _filled(home)
-    await home.app.manifest.forget("own", ["rules.md"])
-    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+async def test_document_both_forgotten_and_listed_is_found_once(filled: LocalService) -> None:
+    await filled.app.manifest.forget("own", ["rules.md"])
+    (report,) = await filled.read_one(f"{BASE}/rules.md", filled.app.settings.sources)
 
     assert (report.corpus, report.unchanged) == ("own", 1)
 
 
-async def test_only_the_named_document_is_ingested_in_its_current_state(home: LocalService, tmp_path: Path) -> None:
-    await _filled(home)
+async def test_only_the_named_document_is_ingested_in_its_current_state(filled: LocalService, tmp_path: Path) -> None:
     for name in PAGES:
         (tmp_path / name).write_text("# New words\n\nThe gate is shut.\n", encoding="utf-8")
     (tmp_path / "own/gate.md").write_text("# The gate\n\nThe gate has rules.\n", encoding="utf-8")
-    sources = home.app.settings.sources
+    sources = filled.app.settings.sources
 
-    (changed,) = await home.read_one("The quay", sources)
-    (added,) = await home.read_one(f"{BASE}/gate.md", sources)
+    (changed,) = await filled.read_one("The quay", sources)
+    (added,) = await filled.read_one(f"{BASE}/gate.md", sources)
     (tmp_path / "own/rules.md").unlink()
-    (gone,) = await home.read_one(f"{BASE}/rules.md", sources)
+    (gone,) = await filled.read_one(f"{BASE}/rules.md", sources)
     assert (gone.corpus, gone.removed) == ("own", 1)
     assert (changed.corpus, changed.changed, changed.passages_added) == ("own", 1, 1)
     assert (added.corpus, added.added) == ("own", 1)
-    assert await _titles(home) == ["New words", "The gate"]
+    assert await _titles(filled) == ["New words", "The gate"]
 
 
-async def test_ambiguous_name_is_ingested_in_each_corpus_and_forgotten_in_none(home: LocalService) -> None:
-    await _filled(home)
+async def test_ambiguous_name_is_ingested_in_each_corpus_and_forgotten_in_none(filled: LocalService) -> None:
     with pytest.raises(SeveralDocuments, match="names 2 documents") as caught:
-        await home.forget("Old rules", "")
+        await filled.forget("Old rules", "")
 
     assert f"own: Old rules ({BASE}/rules.md)" in caught.value.hint
     assert "more: Old rules (rules.md)" in caught.value.hint
-    reports = await home.read_one("Old rules", home.app.settings.sources)
+    reports = await filled.read_one("Old rules", filled.app.settings.sources)
     assert [(report.corpus, report.unchanged) for report in reports] == [("more", 1), ("own", 1)]
 
 
-async def test_unknown_name_is_reported_with_similar_names(home: LocalService) -> None:
-    await _filled(home)
+async def test_unknown_name_is_reported_with_similar_names(filled: LocalService) -> None:
     with pytest.raises(NoSuchDocument) as forgetting:
-        await home.forget(f"{BASE}/quay-rules.html", "")
+        await filled.forget(f"{BASE}/quay-rules.html", "")
     with pytest.raises(NoSuchDocument) as reading:
-        await home.read_one(f"{BASE}/quay-rules.html", home.app.settings.sources)
+        await filled.read_one(f"{BASE}/quay-rules.html", filled.app.settings.sources)
 
     assert str(forgetting.value) == f"No document of more, own is “{BASE}/quay-rules.html”."
     assert str(reading.value) == f"No source of own, more has “{BASE}/quay-rules.html”."
@@ -193,33 +185,31 @@ def test_key_takes_precedence_over_an_equal_title() -> None:
     assert select_documents((by_title,), "a.md") == (by_title,)
 
 
-async def test_forgotten_document_returns_on_request(home: LocalService) -> None:
-    await _filled(home)
-    await home.forget("rules.md", "own")
-    source = home.app.settings.sources["own"]
-    elsewhere = source.model_copy(update={"path": home.app.settings.home / "nowhere"})
+async def test_forgotten_document_returns_on_request(filled: LocalService) -> None:
+    await filled.forget("rules.md", "own")
+    source = filled.app.settings.sources["own"]
+    elsewhere = source.model_copy(update={"path": filled.app.settings.home / "nowhere"})
 
     with pytest.raises(FolderError):
-        await home.refresh("own", elsewhere, lambda _: None, restore=True)
-    assert (await home.refresh("own", source, lambda _: None)).forgotten == 1
-    report = await home.refresh("own", source, lambda _: None, restore=True)
+        await filled.refresh("own", elsewhere, lambda _: None, restore=True)
+    assert (await filled.refresh("own", source, lambda _: None)).forgotten == 1
+    report = await filled.refresh("own", source, lambda _: None, restore=True)
 
     assert (report.added, report.forgotten) == (1, 0)
-    assert await _titles(home) == ["Old rules", "The quay"]
+    assert await _titles(filled) == ["Old rules", "The quay"]
 
 
-async def test_removed_corpus_leaves_nothing(home: LocalService) -> None:
-    await _filled(home)
-    await home.forget("rules.md", "own")
-    report = await home.remove("own")
+async def test_removed_corpus_leaves_nothing(filled: LocalService) -> None:
+    await filled.forget("rules.md", "own")
+    report = await filled.remove("own")
 
     assert (report.removed, report.passages_removed) == (1, 1)
-    assert [info.name for info in await home.corpora()] == ["more"]
-    assert await _titles(home) == []
-    assert await _titles(home, "more") == ["Old rules"]
+    assert [info.name for info in await filled.corpora()] == ["more"]
+    assert await _titles(filled) == []
+    assert await _titles(filled, "more") == ["Old rules"]
     with pytest.raises(UnknownCorpus, match="no corpus “own”"):
-        await home.remove("own")
-    assert (await home.refresh("own", home.app.settings.sources["own"], lambda _: None)).added == 2
+        await filled.remove("own")
+    assert (await filled.refresh("own", filled.app.settings.sources["own"], lambda _: None)).added == 2
 
 
 async def test_mistyped_path_creates_no_corpus(home: LocalService) -> None:
