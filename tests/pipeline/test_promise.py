@@ -28,10 +28,9 @@ TEXTS = st.lists(
 
 @given(reply=REPLIES, texts=TEXTS, foreign=st.booleans())
 async def test_unsupported_sentence_never_passes(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
-    """For any reply over any passages, some of them never found, the gate keeps its word.
+    """For any reply over any passages, including some never found, only supported sentences pass.
 
-    Each sentence let through passed the check on what it cites, all that it cites was found in this turn, and footnotes
-    are numbered densely, in order.
+    Each cites passages of this turn and passed the check; footnotes are numbered without gaps, in order.
     """
     hits = [hit(text, key=f"{place}.md") for place, text in enumerate(texts)]
     by_id = {source.passage.id: source for source in hits[: len(hits) - foreign]}
@@ -64,7 +63,7 @@ async def test_unsupported_sentence_never_passes(reply: str, texts: list[str], f
 
 
 async def test_supported_sentence_passes() -> None:
-    """The property above would hold of a gate that lets nothing through: here two sentences of four pass."""
+    """The property above would also hold for a gate that lets nothing pass; here two of four sentences pass."""
     mill = hit("Ingrid founded the mill in Lauvik in 1921. It closed in 1987 after a fire.", key="mill.md")
     reply = """
 - And it closed in 1987, after a fire [1].

@@ -1,4 +1,4 @@
-"""Find signs that a sentence in other words misreads its source.
+"""Find signs that a paraphrase misreads its source.
 
 None of these decides against a sentence. But if one is found, the passage is quoted even if a model accepts the
 sentence, as the model may have overlooked it.

@@ -71,24 +71,18 @@ def test_bracketed_prose_is_not_a_mark(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "plain", "numbers"),
+    ("text", "offered", "plain", "numbers"),
     [
-        ("It ended.¹ Then more² came.", "It ended. Then more came.", (1, 2)),
-        ("It ended.¹² Then", "It ended. Then", (1, 2)),
-        ("It ended.¹,³ Then", "It ended. Then", (1, 3)),
-        ("It ended.⁹ Then", "It ended. Then", ()),
+        ("It ended.¹ Then more² came.", 3, "It ended. Then more came.", (1, 2)),
+        ("It ended.¹² Then", 3, "It ended. Then", (1, 2)),
+        ("It ended.¹,³ Then", 3, "It ended. Then", (1, 3)),
+        ("It ended.⁹ Then", 3, "It ended. Then", ()),
+        ("It ended.¹²", 12, "It ended.", (12,)),
+        ("It ended [1990].", 2000, "It ended.", (1990,)),
     ],
 )
-def test_raised_digits_after_a_stop_or_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
-    assert strip_marks(text, 3) == (plain, numbers)
-
-
-def test_raised_digits_are_one_number_if_that_was_offered() -> None:
-    assert strip_marks("It ended.¹²", 12) == ("It ended.", (12,))
-
-
-def test_four_digits_are_a_mark_if_so_many_were_offered() -> None:
-    assert strip_marks("It ended [1990].", 2000) == ("It ended.", (1990,))
+def test_digits_are_read_by_the_count_offered(text: str, offered: int, plain: str, numbers: tuple[int, ...]) -> None:
+    assert strip_marks(text, offered) == (plain, numbers)
 
 
 @pytest.mark.parametrize(

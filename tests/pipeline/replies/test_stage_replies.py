@@ -182,7 +182,7 @@ class TestBullets:
         ],
     )
     def test_bullets_are_parsed(self, text: str, expected: list[Bullet]) -> None:
-        """Marks and numbers are taken off, and never a word or a number of the statement."""
+        """Marks and citations are removed, but no word or number of the statement."""
         assert bullets_format(5).from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize(

@@ -76,11 +76,8 @@ async def refined(sentences_before: int) -> list[MarkedSentence | str]:
     return sentences
 
 
-async def test_refinement_broken_after_a_sentence_raises() -> None:
+async def test_broken_refinement_raises_only_after_a_sentence() -> None:
     assert await refined(1) == [DRAFTED, "the server went away"]
-
-
-async def test_refinement_broken_before_a_sentence_yields_nothing() -> None:
     assert await refined(0) == []
 
 

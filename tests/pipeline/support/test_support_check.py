@@ -53,7 +53,7 @@ def evidence(*passages: Passage, title: str = "Page") -> tuple[Evidence, ...]:
 
 @pytest.mark.parametrize("sentence", WHOLE)
 async def test_whole_sentences_are_supported(sentence: str) -> None:
-    """One or more neighbouring sentences, items or rows of one passage hold, however their lines are broken."""
+    """Neighbouring sentences, items or rows of one passage hold, however their lines are broken."""
     for check in (check_verbatim, SupportChecker(_never)):
         support = await check(sentence, evidence(OFFICE, TABLE))
         assert (support.holds, support.score) == (True, 1.0)

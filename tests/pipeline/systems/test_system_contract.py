@@ -31,12 +31,6 @@ SHELF = Shelf([
 QUESTIONS = ("How many days of leave do I get?", "When does the office open?", "Who painted it?", "hello")
 
 
-async def _say(hits: tuple[Hit, ...], kit: Kit, sentence: CitedSentence) -> Status:
-    assert hits
-    await kit.say(sentence)
-    return Status.ANSWERED
-
-
 def _evidence(found: Hit) -> Evidence:
     text = found.passage.text
     return Evidence(text, found.passage, found.document, (0, len(text)))
@@ -44,8 +38,8 @@ def _evidence(found: Hit) -> Evidence:
 
 async def invents_a_passage(_: Conversation, kit: Kit) -> Status:
     """Cite a passage that no search returned."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    return await _say(hits, kit, CitedSentence("Leave is unlimited.", (_evidence(hit("Leave is unlimited.")),)))
+    await kit.say(CitedSentence("Leave is unlimited.", (_evidence(hit("Leave is unlimited.")),)))
+    return Status.ANSWERED
 
 
 async def says_nothing(_: Conversation, __: Kit) -> Status:

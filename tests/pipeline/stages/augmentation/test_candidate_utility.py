@@ -54,7 +54,7 @@ async def test_utility_is_knowledge_f1_times_the_passing_share(
 ) -> None:
     """Reply: bell cast 1887 oak pier lost 1999; notes: bell cast 1887 oak pier lost: 2 * 6 / (7 + 6), and half of it.
 
-    The gate knows no 1999. What comes first must pass, whatever the rest is worth.
+    The gate withholds the sentence with 1999. If the first sentence is withheld, the candidate does not pass.
     """
     hits = (hit("The bell was cast in 1887."), hit("The oak pier was lost.", key="pier.md"))
     stage = Stage(Shelf(hits), question("bell and oak pier"), Limits(policy="never"), None, reads_alike)

@@ -70,7 +70,7 @@ def test_number_is_found_in_any_notation(number, one, other) -> None:
 
 @given(st.integers(2, 999_999), st.integers(2, 999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_different_number_is_not_found(number, another, one, other) -> None:
-    """Unless it could be read as the same: 1.234 is 1234 to half the world."""
+    """Numbers with two readings are skipped: 1.234 may be 1234."""
     if number in {another, another * 1000, another / 1000} or {number, another} & {*range(1000, 2101)}:
         return
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
@@ -194,7 +194,7 @@ def test_rough_number_is_found_if_the_exact_one_fits(said: str, given: str, foun
     ],
 )
 def test_quantity_is_found_in_another_unit_only_if_equal(said: str, given: str, found: bool) -> None:  # noqa: FBT001
-    """Within 2%; a passage that gives no unit leaves it open."""
+    """Quantities within 2% are equal; a passage number without a unit has any unit."""
     findings = check_rules(
         f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
     )
