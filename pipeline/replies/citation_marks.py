@@ -194,7 +194,7 @@ def detach_marks(text: str, count: int) -> str:
     return f"{text[start:end]} {rest}"
 
 
-def is_maimed(text: str, count: int) -> bool:
+def is_incomplete(text: str, count: int) -> bool:
     """Return whether a sentence loses a part of its grammar if its marks and addresses are removed."""
     hanging = (
         _DANGLING_WORD.search(text[max(0, mark.span[0] - _NEAR_CHARACTERS) : mark.span[0]])

@@ -13,7 +13,7 @@ from pipeline.replies.block_parser import (
     TableRow,
     TableSentences,
 )
-from pipeline.replies.citation_marks import detach_marks, find_marks, is_maimed, strip_marks
+from pipeline.replies.citation_marks import detach_marks, find_marks, is_incomplete, strip_marks
 from pipeline.replies.markup import (
     clean_markup,
     extract_verbatim,
@@ -124,7 +124,7 @@ class MarkedSentence:
     numbers: tuple[int, ...]
     """In the order of its marks, each once, from 1 to the number of pieces of evidence offered."""
     paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; False for the first
-    maimed: bool = False  # whether it lost a part with its marks or addresses, so that it gets no evidence
+    incomplete: bool = False  # whether it lost a part with its marks or addresses, so that it gets no evidence
     borrowed: bool = False  # whether its numbers are the next sentence's, as it has none of its own
 
 
@@ -136,7 +136,7 @@ def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
 
 def cite_sentence(marked: MarkedSentence, offered: Sequence[Sequence[Evidence]]) -> CitedSentence:
     """Return a sentence with the evidence it names: `offered[n - 1]` is all evidence shown to the model as `[n]`."""
-    numbers = () if marked.maimed else marked.numbers
+    numbers = () if marked.incomplete else marked.numbers
     named = (evidence for number in numbers if number <= len(offered) for evidence in offered[number - 1])
     return CitedSentence(marked.text, tuple(dict.fromkeys(named)), paragraph=marked.paragraph)
 
@@ -221,8 +221,8 @@ class SentenceSplitter:
                 ahead, self._ahead = self._ahead, ()
                 yield from self._hold_sentence(text, tuple(dict.fromkeys(ahead + numbers)))
                 prose, _ = extract_verbatim(" ".join(sentence.split()))
-                if self._held and is_maimed(detach_marks(strip_emphasis(prose), self._count), self._count):
-                    self._held = replace(self._held, maimed=True)
+                if self._held and is_incomplete(detach_marks(strip_emphasis(prose), self._count), self._count):
+                    self._held = replace(self._held, incomplete=True)
             else:
                 self._add_numbers(numbers)
 

@@ -259,7 +259,7 @@ class DraftSplitter:
             self._cites = True
             borrowing, self._held = self._held, []
             for held in _drop_nothing(borrowing):
-                whole = held.maimed or "```" in held.text
+                whole = held.incomplete or "```" in held.text
                 yield held if whole else replace(held, numbers=sentence.numbers, borrowed=True)
             yield from _drop_nothing([sentence])
 

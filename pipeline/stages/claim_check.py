@@ -122,10 +122,10 @@ def _is_checkable(sentence: str) -> bool:
 def _is_statement(text: str) -> bool:
     """Return whether a text has two content words, four characters without spaces, or a name and another word."""
     tokens = words(text)
-    telling = [word for word in content_words(text) if not is_unspaced(word[0])]
+    content = [word for word in content_words(text) if not is_unspaced(word[0])]
     unspaced = sum(len(word) for word in tokens if is_unspaced(word[0]))
-    named = any(word[0].isupper() for word in telling)
-    return len(telling) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(tokens) > 1)
+    named = any(word[0].isupper() for word in content)
+    return len(content) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(tokens) > 1)
 
 
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:

@@ -34,7 +34,7 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(piece.passage.id for piece in evidence))
 
 
-LEAST_TELLING = 2  # content words that a sentence shares with a statement if it bears on it
+LEAST_RELATED = 2  # content words that a sentence shares with a statement if it is related to it
 
 
 def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
@@ -52,12 +52,12 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
         if first.passage.kind is not PassageKind.PROSE or first.document.language not in {"", language}:
             context += sentences
             continue
-        telling = [
+        related = [
             any(_overlap(sentence, other) for other in cited)
-            or len(terms & set(content_terms(sentence.text))) >= LEAST_TELLING
+            or len(terms & set(content_terms(sentence.text))) >= LEAST_RELATED
             for sentence in sentences
         ]
-        context += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
+        context += [one for one, *near in zip(sentences, related, (*related[1:], False), strict=True) if any(near)]
     return tuple(context)
 
 
@@ -170,8 +170,8 @@ async def bind_finding(
     name its subject, or its row of a table. A near copy of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
-    leans = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
-    holds = support.holds or (support.appealable and (checked or leans))
+    unbound = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
+    holds = support.holds or (support.appealable and (checked or unbound))
     named = not opens_with_pronoun(text, evidence[0].document.language)
     if holds and named and not support.better_quoted and all(_names_row(text, piece) for piece in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)

@@ -167,11 +167,11 @@ def _find_variation(text: str, rules: _FollowUpRules) -> str:
 
 def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
     """Drop the phrase of a question that a variation with the same preposition replaces: "in Oslo" for "in Bergen?"."""
-    led = rules.prepositions.match(variation)
-    if not led:
+    opening = rules.prepositions.match(variation)
+    if not opening:
         return earlier
     ends = f"{rules.prepositions.pattern}|{rules.verbs.pattern}"
-    return re.sub(rf"\b{re.escape(led[0])}\b(?:(?!{ends}).)*", " ", earlier, flags=re.IGNORECASE)
+    return re.sub(rf"\b{re.escape(opening[0])}\b(?:(?!{ends}).)*", " ", earlier, flags=re.IGNORECASE)
 
 
 def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
@@ -244,9 +244,9 @@ def asks_for_fact(talk: Conversation) -> bool:
         return False
     rest = sentences[-1].lstrip("¿¡\"'“‘«„( ")
     for kind in (rules.openers, rules.requests, rules.prepositions):
-        led = kind.match(rest)
-        if led and not rules.facts.match(rest):
-            rest = rest[led.end() :].lstrip(" ,")
+        opening = kind.match(rest)
+        if opening and not rules.facts.match(rest):
+            rest = rest[opening.end() :].lstrip(" ,")
     return bool(rules.facts.match(rest) or find_measures(text))
 
 
@@ -259,9 +259,9 @@ def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
     """Return whether a sentence is one question or request, and not about the bot, by its opening or its "?"."""
     request = rules.requests.match(text)
     rest = text[request.end() :].strip(" ,") if request else text
-    led = rules.prepositions.match(rest)
+    opening = rules.prepositions.match(rest)
     begins = [kind.match(rest) for kind in (rules.questions, rules.verbs)]
-    begins.append(rules.questions.match(rest[led.end() :].lstrip()) if led else None)
+    begins.append(rules.questions.match(rest[opening.end() :].lstrip()) if opening else None)
     question = any(begins) or (not at_once and rest.endswith(_QUESTION_MARKS))
     second = re.search(rf"(?:[,;:]|{rules.openers.pattern})\s*(?:{rules.questions.pattern})", rest, re.IGNORECASE)
     return bool(request or question) and not second and not rules.addressed.search(rest)

@@ -98,7 +98,7 @@ async def say_draft(
     """
     draft = partial(stream_draft, context, findings, kit, refined=refined)
     outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
-    return outcome.said or await say_shown(shown if outcome.came else (), kit)
+    return outcome.said or await say_shown(shown if outcome.received else (), kit)
 
 
 async def say_collected(
@@ -125,18 +125,18 @@ async def say_refined(
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
     outcome = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)
-    if not outcome.came:
+    if not outcome.received:
         unrefined = ReplySpeaker(context, findings, (), kit)
         outcome = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
-    return outcome.said or await say_shown(shown if outcome.came else (), kit)
+    return outcome.said or await say_shown(shown if outcome.received else (), kit)
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenStream:
-    """The outcome of a stream of sentences: whether one was said, and whether any came at all."""
+    """The outcome of a stream of sentences: whether one was said, and whether any was received."""
 
     said: bool
-    came: bool
+    received: bool
 
 
 async def _say_or_redraft(
@@ -154,7 +154,7 @@ async def _say_or_redraft(
             any_said = (await _say_stream(again, speaker, kit, refused=refusal.sentence)).said
         except PipelineError:
             any_said = await speaker.replace(refusal.sentence)
-        return SpokenStream(any_said, came=True)
+        return SpokenStream(any_said, received=True)
 
 
 async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
@@ -189,7 +189,7 @@ async def _say_stream(
     these notes are said first, as without them the rest often says the contrary.
     """
     any_said = False
-    came = False
+    received = False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
 
@@ -208,27 +208,27 @@ async def _say_stream(
         reading = group.create_task(capture_outcome(read()))
         queued = deque[MarkedSentence | None]()
         if refused:
-            led, queued = await _hold_until_led(arrived, refused)
-            any_said = not led and len(queued) > 1 and await speaker.lead_in(refused)
+            cited, queued = await _hold_until_cited(arrived, refused)
+            any_said = not cited and len(queued) > 1 and await speaker.say_refused_notes(refused)
         while sentence := queued.popleft() if queued else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
-            if not (refused or came or written or await speaker.say_drafted(sentence)):
+            if not (refused or received or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # the group ends the rest of the draft
             any_said = written or await speaker.replace(sentence) or any_said
-            came = True
+            received = True
         if fault := await reading:
             raise fault
-    return SpokenStream(any_said, came)
+    return SpokenStream(any_said, received)
 
 
-async def _hold_until_led(
+async def _hold_until_cited(
     arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
 ) -> tuple[bool, deque[MarkedSentence | None]]:
-    """Wait for a sentence that cites a note of the refused one; return whether it came, and all until then."""
+    """Wait for a sentence that cites a note of the refused one; return whether it arrived, and all until then."""
     queued = deque[MarkedSentence | None]()
     while sentence := await arrived.get():
         queued.append(sentence)
-        if not (sentence.borrowed or sentence.maimed) and set(sentence.numbers) & set(refused.numbers):
+        if not (sentence.borrowed or sentence.incomplete) and set(sentence.numbers) & set(refused.numbers):
             return True, queued
     queued.append(None)
     return False, queued
@@ -281,7 +281,7 @@ class ReplySpeaker:
         """Say the draft or the notes of a withheld sentence; return whether any of them has been said."""
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
-        left = () if marked.maimed or marked.borrowed else sorted(set(marked.numbers) - covered)
+        left = () if marked.incomplete or marked.borrowed else sorted(set(marked.numbers) - covered)
         any_said = bool(covered)
         for number in left:
             note = self._findings[number - 1]
@@ -294,7 +294,7 @@ class ReplySpeaker:
                 any_said = await self._put(replace(quote, evidence=(subject,))) or any_said
         return any_said
 
-    async def lead_in(self, refused: MarkedSentence) -> bool:
+    async def say_refused_notes(self, refused: MarkedSentence) -> bool:
         """Say the notes of a refused sentence before the new draft; return whether one passed."""
         return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
 

@@ -57,7 +57,7 @@ async def say_in_waves(
     """
     written = list[str]()
     ended = set[str]()
-    outcome = SpokenStream(said=False, came=False)
+    outcome = SpokenStream(said=False, received=False)
     clock = asyncio.get_running_loop().time
     began = clock()
 
@@ -85,7 +85,7 @@ async def say_in_waves(
         return True
     await asyncio.wait([verified])
     findings = merge_findings(known, claims.kept)
-    if not outcome.came or findings != tuple(known):  # its prompt announced more findings
+    if not outcome.received or findings != tuple(known):  # its prompt announced more findings
         return await say_draft(context, findings, kit, refined=True, shown=shown)
     return await say_shown(shown, kit)
 

@@ -59,9 +59,9 @@ class SentenceJudge:
         sentences = select_context(sentence, evidence)
         if not sentences:
             return None
-        leans = opens_with_pronoun(sentence, detect_language(sentence))
+        unbound = opens_with_pronoun(sentence, detect_language(sentence))
         verdict = asyncio.get_running_loop().create_future()
-        case = _Case(sentence, sentences, verdict, before if leans else "", place)
+        case = _Case(sentence, sentences, verdict, before if unbound else "", place)
         self._waiting.append(case)
         self._coming = coming
         try:

@@ -57,7 +57,7 @@ PARTS: list[tuple[str, Said]] = [
     ("He moved to [the hall](https://a.example) late [1].", [("He moved to the hall late.", (1,))]),
     ("The town she lived in [1]. It is old [2].", [("The town she lived in.", (1,)), ("It is old.", (2,))]),
 ]
-MAIMED: list[tuple[str, list[str]]] = [
+INCOMPLETE: list[tuple[str, list[str]]] = [
     ("According to [1] the kiln is hot. [2]\n[3]", ["According to the kiln is hot."]),
     ("It was shown by [1] and others [2]. It glows [1].", ["It was shown by and others."]),
     ("It glows, see http://a.example and www.b.example [1].", ["It glows, see and."]),
@@ -125,12 +125,12 @@ def test_marks_cite_their_sentences(reply: str, expected: Said) -> None:
     assert split(reply) == expected
 
 
-@pytest.mark.parametrize(("reply", "expected"), MAIMED)
+@pytest.mark.parametrize(("reply", "expected"), INCOMPLETE)
 def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[str]) -> None:
     offered = [collect_sentences([hit("It is.")])] * 3
     sentences = split_sentences(reply, 3)
-    assert [sentence.text for sentence in sentences if sentence.maimed] == expected
-    assert all(bool(cite_sentence(sentence, offered).evidence) is not sentence.maimed for sentence in sentences)
+    assert [sentence.text for sentence in sentences if sentence.incomplete] == expected
+    assert all(bool(cite_sentence(sentence, offered).evidence) is not sentence.incomplete for sentence in sentences)
 
 
 @pytest.mark.parametrize(("reply", "expected"), [*SPLIT, *LINES])
@@ -180,7 +180,7 @@ CUES = [
 ]
 WRITTEN = [
     piece
-    for reply, _ in [*CITED, *FRONTED, *PARTS, *MAIMED, *SPLIT, *LINES, *PLAIN]
+    for reply, _ in [*CITED, *FRONTED, *PARTS, *INCOMPLETE, *SPLIT, *LINES, *PLAIN]
     for piece in re.findall(r"\w+|\W", reply)
 ]
 PIECES = st.sampled_from([*WRITTEN, *CUES, *'..!?[](){}<>|`*_~$#"“”\\ \n\r\t'])
