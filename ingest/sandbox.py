@@ -249,7 +249,7 @@ class Sandbox:
 
     def _answer(self, task: bytes) -> ReadAnswer:
         try:
-            reply = self._started().ask(task)
+            reply = self._ensure_started().ask(task)
             answer = self._explain(reply) if isinstance(reply, ProcessExit) else decode_answer(reply)
         except MalformedAnswer:
             self._end()
@@ -266,7 +266,7 @@ class Sandbox:
             raise ReadingStopped
         return ReadFailure(explain_exit(ended, self._limits))
 
-    def _started(self) -> SandboxProcess:
+    def _ensure_started(self) -> SandboxProcess:
         if self._process is not None and not self._process.alive:
             self._end()
         if self._process is None:

@@ -176,7 +176,7 @@ class _Flow:
             return
         if tag in _SEEN:
             if not _is_decoration(element):
-                self.add_gap(_caption(element), _need(element))
+                self.add_gap(_caption(element), _find_need(element))
         elif depth > _DEEPEST:
             self.add_text(" ".join(element.itertext()))
         elif handler := _HANDLERS.get(tag):
@@ -195,7 +195,7 @@ class _Flow:
         if block:
             self.end()
 
-    def fork(self, element: Element, depth: int) -> list[ContentItem]:
+    def read_items(self, element: Element, depth: int) -> list[ContentItem]:
         flow = _Flow()
         flow.add_text(element.text)
         for child in element:
@@ -233,26 +233,26 @@ class _Flow:
         self._line.append("\n")
 
     def heading(self, element: Element, depth: int) -> None:
-        text = _one_line(item.text for item in self.fork(element, depth)).removesuffix(f" {MARK}")
+        text = _one_line(item.text for item in self.read_items(element, depth)).removesuffix(f" {MARK}")
         self.add([Heading(int(element.tag[1]), text)] if text else [])
 
     def code(self, element: Element, _depth: int) -> None:
         for line_break in element.iter("br"):
             line_break.tail = "\n" + (line_break.tail or "")
         text = "".join(element.itertext()).expandtabs(4).strip("\n").rstrip()
-        if _reads_as_prose(text):
+        if _is_prose(text):
             self.add(Block(" ".join(part.split())) for part in text.split("\n\n") if part.strip())
         elif text.strip():
             self.add([Block(text, PassageKind.CODE)])
 
     def listing(self, element: Element, depth: int) -> None:
-        self.add(render_list(element, [(child, self.fork(child, depth + 1)) for child in element]))
+        self.add(render_list(element, [(child, self.read_items(child, depth + 1)) for child in element]))
 
     def definitions(self, element: Element, depth: int) -> None:
         self.end()
         term = ""
         for child in element.iter("dt", "dd"):
-            inside = self.fork(child, depth + 1)
+            inside = self.read_items(child, depth + 1)
             if child.tag == "dt":
                 self.add([Block(term)] if term else [])
                 term = _one_line(item.text for item in inside)
@@ -268,11 +268,11 @@ class _Flow:
         grid = table_rows.build_grid(element)
         if table_rows.is_layout_table(element, grid):
             for cell in table_rows.find_cells(element):
-                self.add(self.fork(cell, depth + 1))
+                self.add(self.read_items(cell, depth + 1))
             return
         for caption in element.iterchildren("caption"):
-            self.add(self.fork(caption, depth + 1))
-        inside = {cell: self.fork(cell, depth + 1) for line in grid for cell in line}
+            self.add(self.read_items(caption, depth + 1))
+        inside = {cell: self.read_items(cell, depth + 1) for line in grid for cell in line}
         texts = {cell: _cell_text(items) for cell, items in inside.items()}
         if table_rows.has_long_text(texts.values()):
             self.add(table_rows.make_text_blocks(grid, texts, inside))
@@ -292,7 +292,7 @@ def _caption(element: Element) -> str:
     return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption
 
 
-def _need(element: Element) -> Need:
+def _find_need(element: Element) -> Need:
     need = element.get("need", "") if element.tag == GAP else "" if element.tag == "math" else "optional"
     return need if need in _LEVELS else ""
 
@@ -340,7 +340,7 @@ def _one_line(texts: Iterable[str]) -> str:
     return " ".join(" ".join(texts).split())
 
 
-def _reads_as_prose(code: str) -> bool:
+def _is_prose(code: str) -> bool:
     """Return whether preformatted text is prose, as letters and messages to copy often are."""
     words = code.split()
     plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))

@@ -27,13 +27,13 @@ _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def read_eml(content: bytes) -> ParsedDocument:
-    message = _parsed(content)
+    message = _parse_message(content)
     return ParsedDocument(items=tuple(_read_message(message)), title=_header(message, "Subject"), date=_date(message))
 
 
 def read_mbox(content: bytes) -> ParsedDocument:
     """Read the messages of a mailbox as sections under their subjects, dated by the newest."""
-    messages = [_parsed(part) for part in _SEPARATOR.split(content.replace(b"\r\n", b"\n")) if part.strip()]
+    messages = [_parse_message(part) for part in _SEPARATOR.split(content.replace(b"\r\n", b"\n")) if part.strip()]
     items: list[ContentItem] = []
     for message in messages:
         items += [Heading(_MESSAGE_LEVEL, _header(message, "Subject") or "No subject"), *_read_message(message)]
@@ -42,19 +42,19 @@ def read_mbox(content: bytes) -> ParsedDocument:
 
 def read_msg(content: bytes) -> ParsedDocument:
     with olefile.OleFileIO(io.BytesIO(content)) as file:
-        address = _stored(file, _SENDER_ADDRESS)
-        sender = " ".join(filter(None, (_stored(file, _SENDER), f"<{address}>" if "@" in address else "")))
-        sent = _moment(file)
-        head = _head(sender, _stored(file, _TO), sent)
-        body = _stored(file, _BODY)
+        address = _property(file, _SENDER_ADDRESS)
+        sender = " ".join(filter(None, (_property(file, _SENDER), f"<{address}>" if "@" in address else "")))
+        sent = _read_outlook_date(file)
+        head = _head(sender, _property(file, _TO), sent)
+        body = _property(file, _BODY)
         markup = "" if body else _stored_markup(file)
         folders = {path[0] for path in file.listdir() if path[0].startswith("__attach")}
-        names = [_stored(file, _LONG_FILE_NAME, f) or _stored(file, _FILE_NAME, f) for f in sorted(folders)]
-        items = [*head, *(html_tree.read_html(markup) if markup else _prose(body)), *_attached(names)]
-        return ParsedDocument(items=tuple(items), title=_stored(file, _SUBJECT), date=sent)
+        names = [_property(file, _LONG_FILE_NAME, f) or _property(file, _FILE_NAME, f) for f in sorted(folders)]
+        items = [*head, *(html_tree.read_html(markup) if markup else _prose(body)), *_list_attached(names)]
+        return ParsedDocument(items=tuple(items), title=_property(file, _SUBJECT), date=sent)
 
 
-def _parsed(content: bytes) -> EmailMessage:
+def _parse_message(content: bytes) -> EmailMessage:
     # This policy makes the parser return the newer class, which its types do not show.
     return email.message_from_bytes(content, policy=email.policy.default)
 
@@ -65,7 +65,7 @@ def _read_message(message: EmailMessage) -> Iterator[ContentItem]:
     if body is not None:
         text = _text(body)
         yield from html_tree.read_html(text) if body.get_content_subtype() == "html" and text.strip() else _prose(text)
-    yield from _attached([part.get_filename() or "" for part in message.iter_attachments()])
+    yield from _list_attached([part.get_filename() or "" for part in message.iter_attachments()])
 
 
 def _text(part: MIMEPart) -> str:
@@ -92,7 +92,7 @@ def _head(sender: str, to: str, sent: datetime | None) -> list[ContentItem]:
     return [Block("\n".join(filter(None, lines)))] if any(lines) else []
 
 
-def _attached(names: list[str]) -> list[ContentItem]:
+def _list_attached(names: list[str]) -> list[ContentItem]:
     named = [name for name in names if name]
     return [Block(f"Attached: {', '.join(named)}")] if named else []
 
@@ -105,7 +105,7 @@ def _date(message: EmailMessage) -> datetime | None:
     return value_parsers.parse_date(str(message.get("Date") or ""))
 
 
-def _stored(file: Any, number: str, folder: str = "") -> str:
+def _property(file: Any, number: str, folder: str = "") -> str:
     """Read a text property of an Outlook message, in UTF-16 or in an unstated encoding; empty if missing."""
     for kind in ("001F", "001E"):
         path = [*filter(None, [folder]), f"__substg1.0_{number}{kind}"]
@@ -118,10 +118,10 @@ def _stored(file: Any, number: str, folder: str = "") -> str:
 
 def _stored_markup(file: Any) -> str:
     path = f"__substg1.0_{_MARKUP}0102"
-    return plain_text.decode_text(file.openstream(path).read()) if file.exists(path) else _stored(file, _MARKUP)
+    return plain_text.decode_text(file.openstream(path).read()) if file.exists(path) else _property(file, _MARKUP)
 
 
-def _moment(file: Any) -> datetime | None:
+def _read_outlook_date(file: Any) -> datetime | None:
     """Return when an Outlook message was sent, or else received. Each property has 16 bytes, after a header of 32."""
     if not file.exists("__properties_version1.0"):
         return None

@@ -254,16 +254,16 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
     names: list[str] = []
     rows: dict[str, dict[int, str]] = {}
     for at, series in enumerate(chart.iter("{*}ser")):
-        name = " ".join(_points(series, "tx").values()) or series.findtext("{*}tx/{*}v") or ""
+        name = " ".join(_read_points(series, "tx").values()) or series.findtext("{*}tx/{*}v") or ""
         names.append(_one_line(name))
-        labels = _points(series, "cat") or _points(series, "xVal")
-        for place, value in (_points(series, "val") or _points(series, "yVal")).items():
+        labels = _read_points(series, "cat") or _read_points(series, "xVal")
+        for place, value in (_read_points(series, "val") or _read_points(series, "yVal")).items():
             rows.setdefault(labels.get(place, str(place + 1)), {})[at] = _format_number(value)
     grid = [[label, *(values.get(at, "") for at in range(len(names)))] for label, values in rows.items()]
     yield from table_rows.make_row_blocks(["", *names], grid)
 
 
-def _points(series: Element, name: str) -> dict[int, str]:
+def _read_points(series: Element, name: str) -> dict[int, str]:
     """Return a series' values or labels by position, as the chart stores them; the innermost of several levels."""
     source = series.find(f"{{*}}{name}")
     cache = (

@@ -141,8 +141,8 @@ def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
     last: PdfChar | None = None
     for char in row:
         if unicodedata.combining(char.char) and letters:
-            near = last if last and _shared(last, char) > -_TOUCHES * char.height else None
-            marks.setdefault((near or max(letters, key=partial(_shared, char))).at, []).append(char)
+            near = last if last and _measure_overlap(last, char) > -_TOUCHES * char.height else None
+            marks.setdefault((near or max(letters, key=partial(_measure_overlap, char))).at, []).append(char)
         elif not char.char.isspace():
             last = char
     spaces = [
@@ -160,7 +160,7 @@ def _place(cluster: _Cluster) -> tuple[float, int]:
     return first.left + first.right, first.at if cluster.kind == "L" else -first.at
 
 
-def _shared(char: PdfChar, other: PdfChar) -> float:
+def _measure_overlap(char: PdfChar, other: PdfChar) -> float:
     """Return the horizontal overlap of two characters; a negative number is their distance."""
     return min(char.right, other.right) - max(char.left, other.left)
 

@@ -254,13 +254,13 @@ def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
         before, own, after = cells[at : at + 3]
         between = (
             min(before, after) > own + 1
-            and _have_like_cells(lines[at - 1], line)
-            and _have_like_cells(line, lines[at + 1])
+            and _have_one_style(lines[at - 1], line)
+            and _have_one_style(line, lines[at + 1])
         )
         yield own > _CELLS_OF_A_ROW or (own > 1 and max(before, after) > 1) or between, line
 
 
-def _have_like_cells(line: TextLine, other: TextLine) -> bool:
+def _have_one_style(line: TextLine, other: TextLine) -> bool:
     return abs(line.size - other.size) <= _SAME_SIZE and line.bold == other.bold
 
 
@@ -310,10 +310,10 @@ def _read_prose(lines: Sequence[TextLine], typography: _Typography) -> Iterator[
     for group in _groups(lines, typography):
         level = typography.levels.get((group[0].size, group[0].bold))
         if level and len(group) <= _TITLE_LINES and all(_could_be_heading(line, typography.body) for line in group):
-            yield Heading(level, _flowing(group, typography.vocabulary))
+            yield Heading(level, _join_flowing_lines(group, typography.vocabulary))
         else:
             for paragraph in _paragraphs(group, typography.width):
-                yield Block(_BULLET.sub("- ", _flowing(paragraph, typography.vocabulary), count=1))
+                yield Block(_BULLET.sub("- ", _join_flowing_lines(paragraph, typography.vocabulary), count=1))
 
 
 def _groups(lines: Sequence[TextLine], typography: _Typography) -> list[list[TextLine]]:
@@ -331,7 +331,7 @@ def _groups(lines: Sequence[TextLine], typography: _Typography) -> list[list[Tex
 
 
 def _continues(before: TextLine, line: TextLine, leading: float) -> bool:
-    if not _have_like_cells(before, line) or _LABELLED.match(line.text):
+    if not _have_one_style(before, line) or _LABELLED.match(line.text):
         return False
     distance = before.bottom - line.bottom
     if line.page != before.page or distance <= 0:
@@ -354,18 +354,18 @@ def _paragraphs(group: Sequence[TextLine], width: float) -> Iterator[list[TextLi
     yield paragraph
 
 
-def _flowing(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
+def _join_flowing_lines(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
     text = lines[0].text
     for line in lines[1:]:
         if text.endswith(HYPHEN):
             half = text.removesuffix(HYPHEN)
-            text = half + _between(half, line.text, vocabulary) + line.text
+            text = half + _choose_hyphen(half, line.text, vocabulary) + line.text
         else:
             text += " " + line.text
     return text.replace(HYPHEN, "-")
 
 
-def _between(half: str, following: str, vocabulary: Counter[str]) -> str:
+def _choose_hyphen(half: str, following: str, vocabulary: Counter[str]) -> str:
     """Return a hyphen if a word divided at the end of a line has one: its first part is a word, the whole is not."""
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""

@@ -48,13 +48,12 @@ def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
         best = matches.best()
         return best.encoding if best else ""
     ranked = sorted(
-        (match.chaos + _measure_strangeness(str(match)), among.index(match.encoding), match.encoding)
-        for match in matches
+        (match.chaos + _measure_errors(str(match)), among.index(match.encoding), match.encoding) for match in matches
     )
     return ranked[0][2] if ranked else ""
 
 
-def _measure_strangeness(text: str) -> float:
+def _measure_errors(text: str) -> float:
     """Return the rate of errors typical of wrong encodings: signs in words, half-width kana, Chinese in Korean."""
     mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
     return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
@@ -86,7 +85,7 @@ _SAMPLE = 1 << 18  # bytes for guessing the encoding
 
 def decode_text(content: bytes) -> str:
     """Decode by byte-order mark, as UTF-8, or by guess; line ends become newlines. Raises `UnreadableDocument`."""
-    return strip_control_characters(_decoded(content))
+    return strip_control_characters(_decode(content))
 
 
 def read_plain_text(text: str) -> ParsedDocument:
@@ -108,7 +107,7 @@ def _is_title(line: str) -> bool:
 
 
 def split_paragraphs(text: str) -> list[ContentItem]:
-    return [Block(text_lines) for part in _PARAGRAPH.split(text.strip()) if (text_lines := _unwrapped(part))]
+    return [Block(text_lines) for part in _PARAGRAPH.split(text.strip()) if (text_lines := _unwrap_lines(part))]
 
 
 def strip_control_characters(text: str) -> str:
@@ -120,7 +119,7 @@ def strip_control_characters(text: str) -> str:
     return _REPEATED.sub(lambda lines: lines[1] * _MOST_REPEATS, _CONTROL.sub("", text))
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return content.decode(encoding, "replace")
@@ -136,7 +135,7 @@ def _decoded(content: bytes) -> str:
     return content.decode(encoding, "replace")
 
 
-def _unwrapped(paragraph: str) -> str:
+def _unwrap_lines(paragraph: str) -> str:
     pieces: list[str] = []
     for line in paragraph.split("\n"):
         text = " ".join(line.split())

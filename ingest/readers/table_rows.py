@@ -45,7 +45,7 @@ def split_header(
     if len(rows) > 1 and is_header_row(rows[0]):
         return merge_columns(rows[0], rows[1:])
     heads = _count_heads(rows)
-    heads += _names_parts(spread[:heads], rows[heads:])
+    heads += _names_all_columns(spread[:heads], rows[heads:])
     names = [_join_names(column) for column in zip_longest(*(spread or rows)[:heads], fillvalue="")]
     merged = merge_columns(names, rows[heads:])
     used = " ".join(merged[0])
@@ -72,7 +72,7 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
     return count if 2 * labelled > len(below) and any(cell for row in below for cell in row[1:]) else 0
 
 
-def _names_parts(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
+def _names_all_columns(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row below `heads` names all columns, some of which share a head."""
     shared = any(name and name == other for name, other in pairwise(map(_join_names, zip(*heads, strict=False))))
     return shared and len(below) > 1 and is_header_row(below[0])

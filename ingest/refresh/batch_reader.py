@@ -191,16 +191,16 @@ class SourceReader:
     def begin(self, reader: BatchReader) -> None:
         """Start to read the first batch of a listing."""
         self._reader = reader
-        self.go_on()
+        self.start_next()
 
-    def go_on(self) -> None:
+    def start_next(self) -> None:
         """Start to read the next batch while the caller works."""
         assert self._reader is not None  # noqa: S101 - `begin` set it
         self._ahead = self._start(self._reader.batch)
 
     async def batch(self) -> DocumentBatch | None:
         """Wait for the batch that is being read; None at the end. Raises the source's errors."""
-        assert self._ahead is not None  # noqa: S101 - `go_on` set it
+        assert self._ahead is not None  # noqa: S101 - `start_next` set it
         return await asyncio.shield(self._ahead)
 
     async def end(self) -> None:

@@ -222,7 +222,7 @@ async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> B
         # Planned before reading continues: two busy threads would keep the interpreter from all others for longer.
         planned = await _plan_batch(run, batch, reader)
         compared = await _compare_packed(run, batch, reader)
-        reader.go_on()
+        reader.start_next()
         await _apply_batch(run, batch, planned, compared)
         await run.notify()
     return batches

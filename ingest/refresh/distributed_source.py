@@ -103,7 +103,7 @@ def _embed(worker_embedder: WorkerEmbedder, texts: list[str]) -> Vectors:
 _opened: dict[str, Embedder] = {}  # of this process
 
 
-def _read_apart(task: ReadTask) -> Page:
+def _read_in_sandbox(task: ReadTask) -> Page:
     return _sandbox(slow=task.slow).run(task)
 
 
@@ -187,7 +187,7 @@ class DistributedSource:
                     self.remember(block.texts, block.vectors)
                 read = iter(block.read)
                 for item in block.listed or waiting.popleft():
-                    if isinstance(item, ChangedDocument) and item.load is _not_yet:
+                    if isinstance(item, ChangedDocument) and item.load is _refuse_unread:
                         yield _fill_in(item, next(read))
                     else:
                         yield item
@@ -217,11 +217,11 @@ def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocu
         return item
     try:
         # A document that only this process can load is only split and embedded by the engine.
-        load = partial(_read_apart, isolate_errors(item.fetch)) if item.fetch else partial(_give, _load(item))
+        load = partial(_read_in_sandbox, isolate_errors(item.fetch)) if item.fetch else partial(_unwrap, _load(item))
     except UnreadableDocument as error:
-        return replace(item, load=partial(_give, str(error)))
+        return replace(item, load=partial(_unwrap, str(error)))
     fetched.append(replace(item, load=load, fetch=None))
-    return replace(item, load=_not_yet)
+    return replace(item, load=_refuse_unread)
 
 
 def _load(item: ChangedDocument) -> Page:
@@ -231,14 +231,14 @@ def _load(item: ChangedDocument) -> Page:
 def _fill_in(item: ChangedDocument, read: _ReadDocument) -> ChangedDocument:
     if isinstance(read, PackedDocument):
         return replace(item, load=partial(refuse_load, item.key), packed=read)
-    return replace(item, load=partial(_give, read))
+    return replace(item, load=partial(_unwrap, read))
 
 
-def _give(page: Page | str) -> Page:
+def _unwrap(page: Page | str) -> Page:
     if isinstance(page, str):
         raise UnreadableDocument(page)
     return page
 
 
-def _not_yet() -> Page:
+def _refuse_unread() -> Page:
     raise UnreadableDocument("was not read: run the same command again")

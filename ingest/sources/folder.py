@@ -163,7 +163,7 @@ class FolderSource:
 
     def _walk(self, folder_path: Path, parent_key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
         try:
-            with _open_beneath(self._real, folder_path, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
+            with _open_inside(self._real, folder_path, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
         except OSError as error:
             yield Unreadable(parent_key, f"the folder cannot be listed: {describe_os_error(error)}")
@@ -206,7 +206,7 @@ class FolderSource:
 
     def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, path, status = file
-        read = partial(_read_beneath, self._real, path)
+        read = partial(_read_inside, self._real, path)
         if reason := _explain_unread(key, status, self._largest, self._sandbox.programs):
             return Unreadable(key, reason)
         try:
@@ -240,7 +240,7 @@ class FolderSource:
         if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
-            return self._url(file.key, front_matter.read_fields(_read_beneath(self._real, file.path)))
+            return self._url(file.key, front_matter.read_fields(_read_inside(self._real, file.path)))
         return ""
 
     def _url(self, key: str, fields: Mapping[str, Any] = EMPTY) -> str:
@@ -276,11 +276,11 @@ def _explain_unread(key: str, status: os.stat_result, largest: int, programs: Re
     return file_formats.explain_refusal(key, programs) or too_large
 
 
-def _read_beneath(root: Path, path: Path) -> bytes:
+def _read_inside(root: Path, path: Path) -> bytes:
     """Read a regular file below a folder. Raises `UnreadableDocument`, also if it was replaced by a link or pipe."""
     try:
         # O_NONBLOCK, as opening a pipe or device could otherwise block forever.
-        with _open_beneath(root, path, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
+        with _open_inside(root, path, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise UnreadableDocument(_IRREGULAR)
             return file.read()
@@ -289,7 +289,7 @@ def _read_beneath(root: Path, path: Path) -> bytes:
 
 
 @contextmanager
-def _open_beneath(root: Path, path: Path, flags: int) -> Iterator[int]:
+def _open_inside(root: Path, path: Path, flags: int) -> Iterator[int]:
     """Open a path below a folder within the block, never through links that appear meanwhile. Raises `OSError`."""
     parent = os.open(root, _FOLDER)
     try:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ingest.wikitext.markup_cleanup import BREAK, make_code_line, make_superscript, shelter_text
+from ingest.wikitext.markup_cleanup import BREAK, escape_markup, make_code_line, make_superscript
 from ingest.wikitext.wiki_site import load_meanings
 from storage.language.lazy_pattern import lazy_compile
 
@@ -82,12 +82,12 @@ _INVISIBLE = frozenset({
 
 
 _CONTENT: Mapping[str, Callable[[str], str]] = MappingProxyType({
-    "nowiki": shelter_text,
+    "nowiki": escape_markup,
     **dict.fromkeys(
         ("pre", "source", "syntaxhighlight"),
         lambda text: make_code_line(text.removeprefix("<nowiki>").removesuffix("</nowiki>")),
     ),
-    **dict.fromkeys(("math", "ce", "chem"), lambda text: shelter_text(render_latex(text))),
+    **dict.fromkeys(("math", "ce", "chem"), lambda text: escape_markup(render_latex(text))),
 })  # fmt: skip
 _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 
@@ -183,4 +183,4 @@ def _read_content(ahead: _Lookahead, written: str, attributes: str, end: int) ->
     if name not in _CONTENT:
         return "", after
     content = text[end:close]
-    return (shelter_text if "inline" in attributes else _CONTENT[name])(content), after
+    return (escape_markup if "inline" in attributes else _CONTENT[name])(content), after

@@ -54,7 +54,7 @@ def render_box(arguments: TemplateArguments) -> str:
     for name, value in names.items():
         if value and name not in labelling and (label := _make_label(name)):
             text = flatten_value(close_gaps(value) if HOLE in value else value)
-            if text and len(text) < _LONGEST_VALUE and not _is_look(name, text):
+            if text and len(text) < _LONGEST_VALUE and not _is_appearance(name, text):
                 out.append(f"{ROW}{flatten_value(names[labels[name]]) if name in labels else label}: {text}")
         if ROW in value:
             out += [line for line in value.split("\n") if line.startswith(ROW)]
@@ -62,7 +62,7 @@ def render_box(arguments: TemplateArguments) -> str:
     return "\n" + "\n".join(out) + "\n" if out else ""
 
 
-def _is_look(name: str, value: str) -> bool:
+def _is_appearance(name: str, value: str) -> bool:
     """Return whether a value only describes an appearance or names a file."""
     shown = value if len(value) == 1 else value.lower()  # "N" is north
     if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or shown in _load_words("shown_as"):
@@ -139,7 +139,7 @@ def _labelled_names(name: str) -> tuple[str, ...]:
 @lru_cache(maxsize=16384)
 def _make_label(name: str) -> str:
     """Make a label: "Birth date" of `birth_date` and `BirthDate`; empty for an argument that is not shown."""
-    if _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name) or _POSITION_PART.fullmatch(name) or _is_unseen(name):
+    if _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name) or _POSITION_PART.fullmatch(name) or _is_styling(name):
         return ""
     words = " ".join(_HUMP.sub(r" \1", name.replace("km2", "km²").replace("_", " ").replace("-", " ")).split())
     stem = words.rstrip("0123456789").rstrip()
@@ -156,7 +156,7 @@ def _split_name(name: str) -> list[str]:
     return [part.lower() for part in _NAME_PART.findall(_HUMP.sub(r" \1", name))]
 
 
-def _is_unseen(name: str) -> bool:
+def _is_styling(name: str) -> bool:
     """Return whether an argument concerns a picture or an appearance, by whole words: `children` is not `child`."""
     words = _split_name(name)
     if not words:
@@ -204,7 +204,7 @@ def _episode(arguments: TemplateArguments) -> str:
     facts = "; ".join(
         f"{label}: {text}"
         for name, value in names.items()
-        if (label := _make_label(name)) and (text := flatten_value(value)) and not _is_look(name, text)
+        if (label := _make_label(name)) and (text := flatten_value(value)) and not _is_appearance(name, text)
     )
     return f"\n{ROW}{facts}\n\n{story}\n\n" if facts else f"\n\n{story}\n\n"
 

@@ -16,8 +16,8 @@ HOLE = "\x06"  # content that only the wiki can show: a template that queries it
 
 _MARKS = ROW + CODE + BREAK + PIPE + HOLE + PAGE_NAME
 _MARK_TABLE = str.maketrans("", "", _MARKS)
-_SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
-_CODE_SHELTER = _SHELTER | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
+_ESCAPES = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
+_CODE_ESCAPES = _ESCAPES | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
 _SUPERSCRIPT = str.maketrans("0123456789+-−–n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
 _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
@@ -27,15 +27,15 @@ def strip_marks(text: str) -> str:
     return text.translate(_MARK_TABLE) if any(map(text.__contains__, _MARKS)) else text
 
 
-def shelter_text(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Write markup characters as entities, so that they are not read as markup."""
-    return text.translate(_SHELTER)
+    return text.translate(_ESCAPES)
 
 
 def make_code_line(text: str) -> str:
     """Make a separate line of code that keeps its indentation; empty for empty code."""
     stripped = text.strip("\n").rstrip()
-    return f"\n{CODE}{stripped.translate(_CODE_SHELTER)}\n" if stripped else ""
+    return f"\n{CODE}{stripped.translate(_CODE_ESCAPES)}\n" if stripped else ""
 
 
 def make_superscript(text: str) -> str:
@@ -184,11 +184,11 @@ def _close_bracket(match: re.Match[str]) -> str:
     """Return a bracket without the clauses that are meaningless without their hole, or a hole if none remain."""
     *clauses, last = _CLAUSE.split(match[1])
     pairs = [*zip(clauses[::2], clauses[1::2], strict=True), (last, "")]
-    content = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _is_hollow(clause))
+    content = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _lacks_value(clause))
     return f"{match[0][0]}{content.strip(' ,;，、；،')}{match[0][-1]}" if content.strip() else HOLE
 
 
-def _is_hollow(clause: str) -> bool:
+def _lacks_value(clause: str) -> bool:
     if _AMOUNT_WITH_HOLE.search(clause) or _LABELLED_HOLE.fullmatch(clause):
         return True
     governing = load_other_names("governing") | load_other_names("phrase") | load_other_names("magnitude")
@@ -207,14 +207,14 @@ def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
     ahead = "".join(part[:_AROUND] for part in (right, *done[-2:-4:-1]))
     if _CLAUSE_ENDS.match(ahead):
         tail = _strip_governing(tail)
-    elif amount or _COUNTED.match(right) or _is_counted(right):
+    elif amount or _COUNTED.match(right) or _begins_with_unit(right):
         tail += "[…]"
     if tail[-1:] == " " and right[:1] == " ":
         right = right[1:]
     return left[:-_AROUND] + tail, right
 
 
-def _is_counted(right: str) -> bool:
+def _begins_with_unit(right: str) -> bool:
     """Return whether the next word is the unit of a number."""
     after = _AFTER_AMOUNT.match(right)
     counted = load_other_names("counted") | load_other_names("magnitude")

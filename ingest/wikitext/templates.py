@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ingest.wikitext import quantity_templates, word_templates
 from ingest.wikitext.html_tags import render_latex
 from ingest.wikitext.infoboxes import BOX_HANDLERS, is_no_box, render_box
-from ingest.wikitext.markup_cleanup import HOLE, PAGE_NAME, shelter_text
+from ingest.wikitext.markup_cleanup import HOLE, PAGE_NAME, escape_markup
 from ingest.wikitext.quantity_templates import evaluate_expression, make_money_handler
 from ingest.wikitext.wiki_site import load_meanings
 from ingest.wikitext.word_templates import (
@@ -38,7 +38,7 @@ def _evaluate_switch(value: str, cases: list[str]) -> str:
 
 def _evaluate_tag(name: str, content: list[str]) -> str:
     if name.strip() == "math" and content:
-        return shelter_text(render_latex(content[0]))
+        return escape_markup(render_latex(content[0]))
     return "".join(content[:1]) if name.strip() in ("poem", "small", "span", "div", "nowiki") else ""
 
 

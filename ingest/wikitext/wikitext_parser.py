@@ -10,7 +10,7 @@ from functools import partial
 from ingest.types import Block, Section
 from ingest.wikitext import markup_cleanup
 from ingest.wikitext.html_tags import replace_tags
-from ingest.wikitext.markup_cleanup import CODE, HOLE, PAGE_NAME, PIPE, ROW, shelter_text, strip_marks
+from ingest.wikitext.markup_cleanup import CODE, HOLE, PAGE_NAME, PIPE, ROW, escape_markup, strip_marks
 from ingest.wikitext.page_layout import PageOutline, read_layout
 from ingest.wikitext.templates import expand_template
 from ingest.wikitext.wiki_site import load_other_names
@@ -115,14 +115,14 @@ class _BracketStack:
         self.out.append(body if "\n==" in body else self._template(body))
 
     def close_link(self) -> None:
-        if self._forgot_braces():
+        if self._has_unclosed_template():
             self._dissolve()
         if self._open and self._open[-1][0] == "[[":
             body = "".join(self.out)
             _, self.out = self._open.pop()
             self.out.append(self._link(body))
 
-    def _forgot_braces(self) -> bool:
+    def _has_unclosed_template(self) -> bool:
         """Return whether a closing link contains an unclosed template: `[[File:a.png|{{lang|de|b}]]`."""
         signs = [sign for sign, _ in self._open[-2:]]
         return signs == ["[[", "{{"] and len(self.out) < _SHORT_TEXT and sum(map(len, self.out)) < _SHORT_TEXT
@@ -154,7 +154,7 @@ def parse_wikitext(
     if PIPE in text:
         text = text.replace(PIPE, "|")
     if PAGE_NAME in text:
-        text = text.replace(PAGE_NAME, shelter_text(title))
+        text = text.replace(PAGE_NAME, escape_markup(title))
     text = markup_cleanup.strip_quotes(markup_cleanup.strip_switches(replace_external_links(text)))
     if HOLE in text:
         text = markup_cleanup.close_gaps(text)

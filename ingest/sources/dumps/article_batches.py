@@ -93,7 +93,7 @@ class StreamRange:
     corpus: str = ""  # as in `ArticleBatch`
     content: bytes | None = None  # the packed stream, for processes without the file
 
-    def carry(self) -> Self:
+    def with_content(self) -> Self:
         return replace(self, content=self._packed())
 
     def read(self) -> ReadStretch:
@@ -151,7 +151,7 @@ def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleB
         for page in pages:
             head = page_xml.parse_head(page.xml, site)
             if head is None:
-                batch.ready.append(_untitled(page))
+                batch.ready.append(_make_untitled(page))
             elif head.namespace == 0 and head.redirect is None:
                 batch.articles.append((page, head))
                 size += len(page.xml)
@@ -168,13 +168,13 @@ def _add_page(page: RawPage, stream: StreamRange, items: list[ArticleItem]) -> N
     """Read a page if it is an article."""
     head = page_xml.parse_head(page.xml, stream.site)
     if head is None:
-        items.append(_untitled(page))
+        items.append(_make_untitled(page))
     elif head.namespace == 0 and head.redirect is None:
         known = stream.known.get(head.key) == head.stamp
         items.append(KnownArticle(head.key) if known else read_article(page, head, stream.site, stream.aliases))
 
 
-def _untitled(page: RawPage) -> Unreadable:
+def _make_untitled(page: RawPage) -> Unreadable:
     key = page_xml.parse_page_id(page.xml) or f"page in line {page.line}"
     return Unreadable(key, f"the page has no title ({page.place}). {_AGAIN}")
 

@@ -216,7 +216,7 @@ class WikipediaDump:
         failures: list[ArticleItem] = []
         work = self._split_work(survey, known, failures, pool)
         if self._engine is not None:
-            carried = (part.carry() if isinstance(part, StreamRange) else part for part in work)
+            carried = (part.with_content() if isinstance(part, StreamRange) else part for part in work)
             yield from self._engine.map(methodcaller("read"), carried)
         else:
             yield from pool.map(methodcaller("read"), work)

@@ -74,10 +74,10 @@ class WorkerPool:
 def _follow_parent() -> None:
     """Leave Ctrl-C to the parent process, and exit with it, even if it was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_after_parent, name="parent", daemon=True).start()
+    threading.Thread(target=_exit_with_parent, name="parent", daemon=True).start()
 
 
-def _end_after_parent() -> None:
+def _exit_with_parent() -> None:
     if parent := parent_process():
         wait([parent.sentinel])
         os._exit(1)

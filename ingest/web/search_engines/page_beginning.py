@@ -37,7 +37,7 @@ def take_beginning(page: Page, tokens: int) -> Page:
 
     Raises `UnreadableDocument` if not even the first one fits.
     """
-    taken = _make_taker(tokens)
+    taken = _make_shortener(tokens)
     sections = tuple(
         Section(tuple(_shorten(heading) for heading in section.path), blocks)
         for section in page.sections
@@ -48,7 +48,7 @@ def take_beginning(page: Page, tokens: int) -> Page:
     return replace(page, title=_shorten(page.title), sections=sections, aliases=())
 
 
-def _make_taker(tokens: int) -> Callable[[Block], Block]:
+def _make_shortener(tokens: int) -> Callable[[Block], Block]:
     left = tokens
 
     def take(block: Block) -> Block:
