@@ -61,10 +61,10 @@ class TimedStep:
 class Recorder:
     """Records the searches and model calls of one turn; `search`, `engine` and `tell` go into the kit."""
 
-    passages: Search
+    passages: Search  # of the turn's scope
     _: KW_ONLY
     report: Callable[[Event], None]
-    web: Search | None = None
+    web: Search | None = None  # None if the web is not in the turn's scope
     _noted: list[TimedStep] = field(default_factory=list, init=False)
     _claims: list[CheckedClaim] = field(default_factory=list, init=False)
     _found: dict[str, Hit] = field(default_factory=dict, init=False)

@@ -105,7 +105,8 @@ async def _prepare_turn(app: App, request: TurnRequest, task: TaskKind) -> Prepa
     scope = select_scope(within, request.corpora)
     forgotten = await find_forgotten_documents(app.manifest, _list_documents(request.earlier))
     request = replace(request, earlier=_drop_turns(request.earlier, forgotten))
-    question = Turn("user", request.text, at=datetime.now(settings.zone), language=_detect_language(request))
+    at = datetime.now(settings.zone)
+    question = Turn("user", request.text, at=at, language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
     tone = settings.tone if request.tone is None else request.tone
     chosen: Mapping[str, Any] = {}
@@ -117,7 +118,7 @@ async def _prepare_turn(app: App, request: TurnRequest, task: TaskKind) -> Prepa
     ran = {"task": task, "system": system.name, "tone": tone, "model": app.model, **_list_versions(app), **chosen}
     refreshed = {corpus.name: corpus.refreshed for corpus in corpora if corpus.name in scope}
     opening = LogEntry(turn_id, EntryKind.TURN_OPENED, build_opening(request, talk, refreshed, ran))
-    return PreparedTurn(turn_id, task, request, talk, system, scope, tone, effort, limits, opening)
+    return PreparedTurn(turn_id, task, request, at, talk, system, scope, tone, effort, limits, opening)
 
 
 async def _close_turn(

@@ -71,6 +71,7 @@ class PreparedTurn:
     id: str
     task: TaskKind
     request: TurnRequest  # without earlier turns made from documents that were forgotten since
+    at: datetime  # when it was asked, in the time zone of the settings
     talk: Conversation  # its last turn is the question
     system: SystemEntry
     scope: tuple[str, ...]  # the corpora that may be read
@@ -135,15 +136,11 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         quote=gate.quote,
         tell=recorder.tell,
         limits=turn.limits,
-        now=_get_time(app, turn),
+        now=turn.at,
         random=random,
         run_in_thread=app.passages.threads.think.run,
     )
     return TurnTools(kit, gate, recorder, deadline)
-
-
-def _get_time(app: App, turn: PreparedTurn) -> datetime:
-    return turn.talk.question.at or datetime.now(app.settings.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +171,7 @@ def _build_model_calls(
         app.llm,
         BudgetMeter(app.settings.limits.budget, deadline=deadline),
         note=recorder.note,
-        now=_get_time(app, turn),
+        now=turn.at,
         random=random,
         student=turn.limits.student,
         tone=turn.tone,
