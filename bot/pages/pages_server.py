@@ -1,4 +1,4 @@
-"""Serve the pages; lists each page's path, and the role that may see it."""
+"""Serve the pages, each with its path and the role that may see it."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -157,7 +157,7 @@ class FakeServices:
     opened: list[bool] = field(default_factory=list)
     """Whether it was for rebuilding, for each opening."""
 
-    def doors(self) -> Services:
+    def build(self) -> Services:
         return Services(self._open_home, self._open_app, self._open_records, self._open_history)
 
     @asynccontextmanager

@@ -80,7 +80,7 @@ async def test_tone_is_in_the_prompt_and_recorded(tmp_path, asking):
     async with open_model_app(tmp_path) as (app, server):
         toned = replace(app, settings_source=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
         results = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
-        tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in results]
+        tones = [(await app.audit.turn(result.answer_id))[0].body["tone"] for result in results]
 
     assert tones == ["Brief, as to a friend.", "Solemn.", ""]
     asked = [(find_stage(request), request.body["messages"][-1]["content"]) for request in server.requests]
@@ -94,14 +94,14 @@ async def test_effort_is_from_the_request_or_settings_and_recorded(tmp_path, ask
         careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
         results = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
         results.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
-        entries = [await app.audit.turn(one.answer_id) for one in results]
+        entries = [await app.audit.turn(result.answer_id) for result in results]
 
     claims = [request.body["messages"][-1]["content"] for request in server.requests if find_stage(request) == "claims"]
     assert all(most in texts for most, texts in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
-    searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
+    searched = [next(entry.body["k"] for entry in turn if "k" in entry.body) for turn in entries]
     assert searched[0] * 15 == searched[1] * 6
     assert (
-        [one.effort for one in results]
+        [result.effort for result in results]
         == [turn[0].body.get("effort") for turn in entries]
         == ["quick", "thorough", None]
     )
@@ -112,13 +112,13 @@ async def test_slow_server_lowers_the_effort_with_a_recorded_reason(tmp_path, as
         for _ in range(20):
             app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
         wanted = [{"effort": "thorough"}, {}, {"effort": "quick"}, {"system": "extractive"}]
-        results = [await answer(app, asking(**one), lambda _: None) for one in wanted]
-        opened = [(await app.audit.turn(one.answer_id))[0].body for one in results]
+        results = [await answer(app, asking(**request), lambda _: None) for request in wanted]
+        opened = [(await app.audit.turn(result.answer_id))[0].body for result in results]
 
     figures = {"call_seconds": 16.0, "waited": 0.0, "first_token": 4.0, "tokens_a_second": 10.0, "refused": 0.0}
     lowered = [{"from": effort, "because": "slow", **figures} for effort in ("thorough", "normal")]
-    assert [one.effort for one in results] == ["normal", "quick", "quick", "normal"]
-    assert [one.get("lowered") for one in opened] == [*lowered, None, None]
+    assert [result.effort for result in results] == ["normal", "quick", "quick", "normal"]
+    assert [body.get("lowered") for body in opened] == [*lowered, None, None]
 
 
 async def test_model_key_is_never_stored_or_shown(tmp_path, asking):

@@ -40,7 +40,7 @@ from tests.storage.stores import kept, opened
 BUILT = "When was Skarholm lighthouse built?"
 QUESTION = "When does the vault open?"
 BETTER = "It closes at six [1]. The vault opens at ten [1]."
-SAID = ("It closes at six.", "The vault opens at ten.")
+BETTER_TEXTS = ("It closes at six.", "The vault opens at ten.")
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ async def ask_and_pin(app: App, text: str = BETTER) -> str:
     return done.answer_id
 
 
-def said(done: TurnResult) -> tuple[str, ...]:
-    return tuple(sentence.text for sentence in done.answer.sentences)
+def texts(result: TurnResult) -> tuple[str, ...]:
+    return tuple(sentence.text for sentence in result.answer.sentences)
 
 
 async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
@@ -91,7 +91,7 @@ async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
 
     done = await ask(app, "  when Does the  vault open ")
 
-    assert (said(done), done.system, done.model) == (SAID, PINNED, None)
+    assert (texts(done), done.system, done.model) == (BETTER_TEXTS, PINNED, None)
     assert (done.pinned.turn_id, done.pinned.name, done.pinned.day) == (first, "Ana", "2026-03-02")
     assert [citation.quote for citation in done.answer.citations] == ["The vault opens at ten. It closes at six."]
     entries = await app.audit.turn(done.answer_id)
@@ -106,26 +106,26 @@ async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
 async def test_model_judges_a_pinned_answer(tmp_path, verdict, system) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
     async with open_model_app(tmp_path, script) as (app, _):
-        marks, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
+        events, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
         done = await answer(replace(app, llm=None), replace(asked, system="extractive"), lambda _: None)
         text = "The lighthouse of Skarholm was built in the year 1887 [1]."
         await pin(app, done.answer_id, text)
-        again = await answer(app, asked, marks.append)
+        again = await answer(app, asked, events.append)
 
     assert again.system == system
-    shown = [one.sentence.text for one in marks if isinstance(one, SentencePassed)]
+    shown = [event.sentence.text for event in events if isinstance(event, SentencePassed)]
     assert (text.replace(" [1]", "") in shown) is (system == PINNED)
 
 
 async def test_unpinned_answer_stays_an_example(app) -> None:
     first = await ask_and_pin(app)
     await app.examples.add(ApprovedExample(first, "slack:T1/U1", {"id": first}), build_entry(first))
-    assert said(await ask(app)) == SAID
+    assert texts(await ask(app)) == BETTER_TEXTS
 
     assert await app.examples.drop_answer(first, build_entry(first))
     assert not await app.examples.drop_answer(first, build_entry(first))
     assert (await ask(app)).system == "quoting"
-    assert [one.body for one in await app.examples.all()] == [{"id": first}]
+    assert [example.body for example in await app.examples.all()] == [{"id": first}]
     assert await app.examples.drop(first, build_entry(first))
     assert await app.examples.all() == ()
 
@@ -153,11 +153,11 @@ async def test_pinned_answer_needs_all_corpora_readable(app) -> None:
     await ask_and_pin(app)
     inside, outside = (Asker("slack", "channel", "T1", channel, "U1") for channel in ("C1", "C2"))
 
-    assert said(await ask(app, by=inside, system="abstaining")) == SAID
+    assert texts(await ask(app, by=inside, system="abstaining")) == BETTER_TEXTS
     assert (await ask(app, by=outside, system="abstaining")).answer.status is Status.ABSTAINED
 
 
-@pytest.mark.parametrize(("one", "other", "same"), [
+@pytest.mark.parametrize(("first", "second", "same"), [
     (QUESTION, " when does the vault  open", True),
     ("Wie hoch ist die Gebühr?", "wie hoch ist die GEBÜHR", False),
     ("What is PTO?", "WHAT IS PTO", False),
@@ -168,8 +168,8 @@ async def test_pinned_answer_needs_all_corpora_readable(app) -> None:
     ("May we fly US Air?", "May we fly us air?", False),
     ("From Oslo to Bergen?", "From Bergen to Oslo?", False),
 ])  # fmt: skip
-def test_pinned_answer_needs_the_same_question(one, other, same) -> None:
-    assert (normalize_question(one) == normalize_question(other)) is same
+def test_pinned_answer_needs_the_same_question(first, second, same) -> None:
+    assert (normalize_question(first) == normalize_question(second)) is same
 
 
 @pytest.mark.parametrize(("text", "refused"), [

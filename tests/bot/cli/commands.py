@@ -44,7 +44,7 @@ def make_record(asked_again: datetime) -> tuple[LogEntry, ...]:
 
 
 def run(*arguments: str, services: FakeServices | None = None, typed: str = "") -> Result:
-    invocation = CliState(services=(services or FakeServices()).doors())
+    invocation = CliState(services=(services or FakeServices()).build())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

@@ -120,16 +120,16 @@ def test_cited_titles_are_sorted_by_frequency() -> None:
 
 
 def test_home_is_open_only_while_answering() -> None:
-    seen, doors = list[str](), FakeServices().doors()
+    seen, services = list[str](), FakeServices().build()
 
     @asynccontextmanager
     async def open_home(settings: Settings) -> AsyncIterator[LocalService]:
-        async with doors.open_home(settings) as opened:
+        async with services.open_home(settings) as opened:
             seen.append("opened")
             yield opened
             seen.append("closed")
 
-    CliRunner().invoke(app, ["chat"], obj=CliState(replace(doors, open_home=open_home)), input="a\n/sources\nb\n")
+    CliRunner().invoke(app, ["chat"], obj=CliState(replace(services, open_home=open_home)), input="a\n/sources\nb\n")
 
     assert seen == ["opened", "closed"] * 2
 

@@ -13,7 +13,7 @@ from tests.handbook import copy_home
 
 
 def run(*arguments: str, services: FakeServices | None = None, typed: str = "") -> Result:
-    invocation = CliState(services=services.doors()) if services else None
+    invocation = CliState(services=services.build()) if services else None
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

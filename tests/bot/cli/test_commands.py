@@ -1,4 +1,4 @@
-"""The command line: requests of each command to the services, its output, and its failures."""
+"""The command line: what each command requests of the services, its output, and its failures."""
 
 from pathlib import Path
 
@@ -29,38 +29,29 @@ def test_every_command_has_help_with_an_example(command: list[str]) -> None:
     assert result.exit_code == 0
     assert "Example" in result.stdout
     assert f"footnote {' '.join(command)}".strip() in result.stdout
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_offers_json(command: list[str]) -> None:
-    assert "--json" in run(*command, "--help").stdout
+    assert "--json" in result.stdout or command not in COMMANDS
 
 
 def test_version_is_printed() -> None:
     assert run("--version").stdout.startswith("footnote ")
 
 
-@pytest.mark.parametrize("arguments", [
-    ["nonsense"],
-    ["ask"],
-    ["search", "x", "-k", "0"],
-    ["ingest", "folder", "docs"],
-    ["ingest", "folder", "docs", "--corpus", "no spaces"],
-    ["ingest", "wikipedia", "--corpus", "wikipedia"],
-    ["ingest", "wikipedia", "--dump", "wiki.xml"],
-    ["ingest", "wikipedia", "--wiki", "simple", "--contact", "a@example.com", "--estimate"],
-    ["ingest", "wikipedia", "--corpus", "wiki", "--dump", "wiki.xml", "--wiki", "simple"],
-    ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple"],
-    ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple", "--contact", "nobody"],
-    ["ingest", "--only", "x", "all"],
-    ["ingest", "--corpus", "handbook"],
-    ["forget"],
-    ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
-    ["ingest", "folder", "docs", "--corpus", "docs", "--site", "hugo"],
-    ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "https://docs.example.com", "--site", "word"],
+@pytest.mark.parametrize("command", [
+    "nonsense", "ask", "search x -k 0", "forget", "ingest --only x all", "ingest --corpus handbook",
+    "ingest folder docs",
+    "ingest folder docs --corpus no/slashes",
+    "ingest folder docs --corpus docs --url-base docs.example.com",
+    "ingest folder docs --corpus docs --site hugo",
+    "ingest folder docs --corpus docs --url-base https://docs.example.com --site word",
+    "ingest wikipedia --corpus wikipedia",
+    "ingest wikipedia --dump wiki.xml",
+    "ingest wikipedia --wiki simple --contact a@example.com --estimate",
+    "ingest wikipedia --corpus wiki --dump wiki.xml --wiki simple",
+    "ingest wikipedia --corpus wiki --wiki simple",
+    "ingest wikipedia --corpus wiki --wiki simple --contact nobody",
 ])  # fmt: skip
-def test_usage_error_exits_with_2_and_prints_only_to_stderr(arguments: list[str]) -> None:
-    result = run(*arguments)
+def test_usage_error_exits_with_2_and_prints_only_to_stderr(command: str) -> None:
+    result = run(*command.split())
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr

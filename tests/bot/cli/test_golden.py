@@ -114,12 +114,13 @@ class Case:
 
 
 GREETING = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
+WITH_NOTE = AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026")
 NOTED = answered(
-    answer=Answer(
-        Status.ANSWERED, (AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026"),), (citation(),)
-    ),
-    text="(Harbour, 2026) The quay opens at eight. [1]",
+    answer=Answer(Status.ANSWERED, (WITH_NOTE,), (citation(),)), text="(Harbour, 2026) The quay opens at eight. [1]"
 )
+OTHER_WORDS = NoSuchDocument("No document of handbook is “Od rules”.", hint="Similar: handbook: Old rules (old.md).")
+REASONS = RefreshReport("docs", failures=(*PICTURES, ("a.md", "is empty")), left_out=(("configuration", 4),))
+FOLDER = ["ingest", "folder", "docs", "--corpus"]
 CASES = {
     "ask": Case(["ask", "When?"], {"answer": answered(effort="quick")}),
     "ask-abstained": Case(["ask", "Why?"], {"answer": abstained()}),
@@ -159,29 +160,16 @@ CASES = {
     "corpora-none-forgotten": Case(["corpora", "--forgotten"], as_json=False),
     "forget": Case(["forget", "Old rules"]),
     "forget-source": Case(["forget", "Old rules"], settings=SOURCES, as_json=False),
-    "forget-unknown": Case(
-        ["forget", "Od rules"],
-        {
-            "forgotten": NoSuchDocument(
-                "No document of handbook is “Od rules”.", hint="Similar: handbook: Old rules (old.md)."
-            )
-        },
-    ),
+    "forget-unknown": Case(["forget", "Od rules"], {"forgotten": OTHER_WORDS}),
     "ingest-all-fails": Case(
         ["ingest", "all"], {"report": RefreshRefused("The folder is empty.", hint="Check its path.")}, SOURCES
     ),
     "ingest-all-without-source": Case(["ingest", "all"]),
-    "ingest-folder": Case(["ingest", "folder", "docs", "--corpus", "handbook"]),
+    "ingest-folder": Case([*FOLDER, "handbook"]),
     "ingest-folder-forgotten": Case(
-        ["ingest", "folder", "docs", "--corpus", "handbook"],
-        {"report": RefreshReport("handbook", unchanged=9, forgotten=1)},
-        as_json=False,
+        [*FOLDER, "handbook"], {"report": RefreshReport("handbook", unchanged=9, forgotten=1)}, as_json=False
     ),
-    "ingest-folder-reasons": Case(
-        ["ingest", "folder", "docs", "--corpus", "docs"],
-        {"report": RefreshReport("docs", failures=(*PICTURES, ("a.md", "is empty")), left_out=(("configuration", 4),))},
-        as_json=False,
-    ),
+    "ingest-folder-reasons": Case([*FOLDER, "docs"], {"report": REASONS}, as_json=False),
     "ingest-remove": Case(
         ["ingest", "remove", "handbook", "--yes"],
         {"report": RefreshReport("handbook", removed=2, passages_removed=9)},

@@ -64,7 +64,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_ignored() -> None:
                 await asyncio.sleep(0)
             closed.append("all")
 
-    plain, before = FakeServices().doors(), signal.getsignal(signal.SIGINT)
+    plain, before = FakeServices().build(), signal.getsignal(signal.SIGINT)
     result = CliRunner().invoke(app, ["chat"], obj=CliState(replace(plain, open_home=open_home)), input="a\n")
 
     assert (result.exit_code, result.stderr, closed) == (0, "", ["all"])

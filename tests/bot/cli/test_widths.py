@@ -73,7 +73,7 @@ def show(views: Sequence[RenderableType], width: int) -> str:
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_lines_fit_and_addresses_stay_whole(arguments: Sequence[str]) -> None:
     output = StoredOutput(Console(file=io.StringIO()), Console(file=io.StringIO()))
-    state = CliState(make_services().doors(), lambda **_: output)
+    state = CliState(make_services().build(), lambda **_: output)
     result = CliRunner().invoke(app, arguments, obj=state, prog_name="footnote")
     named = [address for address in (URL, PATH) if address in show(output.views, UNWRAPPED)]
 

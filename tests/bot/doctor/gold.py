@@ -1,4 +1,4 @@
-"""Scripted models that know the gold cases: each replies as its case expects, or in a way that a test gives."""
+"""Scripted models that know the gold cases and reply as the case expects, or as a test scripts."""
 
 import asyncio
 import json
@@ -43,9 +43,9 @@ def cases(kind: CallKind) -> tuple[GoldCase, ...]:
 
 
 def asked(messages: Sequence[str]) -> tuple[CallKind, GoldCase]:
-    said = "\n".join(messages[1:])
+    prompt = "\n".join(messages[1:])
     (kind,) = {kind for begin, kind in _by_instruction().items() if messages[0].startswith(begin)}
-    known = [case for case in cases(kind) if all(key in said for key in _KEYS[kind.name](case))]
+    known = [case for case in cases(kind) if all(key in prompt for key in _KEYS[kind.name](case))]
     return kind, max(known, key=lambda case: sum(map(len, _KEYS[kind.name](case))))
 
 
@@ -64,16 +64,16 @@ def right(kind: CallKind, case: GoldCase, *, schema: bool, student: bool = False
         return case.reply
     if kind.name == "verdicts":
         return _ruling(case, student=student)
-    said = _OBJECTS[kind.name](case)
+    reply = _OBJECTS[kind.name](case)
     if student:
-        said.pop("reasoning", None)
-    return json.dumps(said, ensure_ascii=False) if schema else _TEXTS[kind.name](said)
+        reply.pop("reasoning", None)
+    return json.dumps(reply, ensure_ascii=False) if schema else _TEXTS[kind.name](reply)
 
 
 def _ruling(case: GoldCase, *, student: bool) -> str:
-    said = _verdict(case)
-    named = f" [{', '.join(map(str, said['sentences']))}]" if said["sentences"] else ""
-    return f"1. {said['verdict']}{named}" + ("" if student else f" {said['reasoning']}")
+    reply = _verdict(case)
+    numbers = f" [{', '.join(map(str, reply['sentences']))}]" if reply["sentences"] else ""
+    return f"1. {reply['verdict']}{numbers}" + ("" if student else f" {reply['reasoning']}")
 
 
 def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
@@ -83,18 +83,18 @@ def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
 
 @dataclass
 class GoldLLM:
-    """A model that recognises each case, and replies by a script."""
+    """A model that recognises each case and replies with a script."""
 
     speak: Speak = perfect
     schemas: bool = False
     calls: list[tuple[str, str]] = field(default_factory=list)
     """The kind and the case of each call."""
     stopped_after: int | None = None
-    """The number of calls before Ctrl-C; no call returns then."""
+    """The number of calls before Ctrl-C; later calls never return."""
     stopped: bool = False
     running: int = 0
     most: int = 0
-    """How many calls ran at once at most."""
+    """The most calls that ran at once."""
 
     def structured(self, stage: str) -> bool:
         del stage
@@ -114,11 +114,11 @@ class GoldLLM:
         if self.stopped_after is not None and place > self.stopped_after:
             await self._stop()
         self.running -= 1
-        said = self.speak(kind, case, call)
-        if isinstance(said, Exception):
-            raise said
+        reply = self.speak(kind, case, call)
+        if isinstance(reply, Exception):
+            raise reply
         counts: dict[str, Any] = {"prompt_tokens": 1_200, "completion_tokens": 10, "cost": 0.002}
-        return said if isinstance(said, ModelReply) else ModelReply(said, "scripted", **counts)
+        return reply if isinstance(reply, ModelReply) else ModelReply(reply, "scripted", **counts)
 
     async def _stop(self) -> None:
         if not self.stopped:
@@ -179,20 +179,20 @@ _OBJECTS: dict[str, Callable[[GoldCase], dict[str, Any]]] = {
 }
 _OBJECTS |= {"web_query": _query, "bullets": _OBJECTS["summarise"], "claims": _OBJECTS["split"]}
 _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "query": lambda said: (
-        f"Search: yes\nQuery: {said['query']}\nTime: {said['time']}" if said["search"] else "Search: no"
+    "query": lambda reply: (
+        f"Search: yes\nQuery: {reply['query']}\nTime: {reply['time']}" if reply["search"] else "Search: no"
     ),
-    "summarise": lambda said: (
-        "\n".join(f"- {one['text']} [{one['sentences'][0]}]" for one in said["bullets"]) or "None"
+    "summarise": lambda reply: (
+        "\n".join(f"- {bullet['text']} [{bullet['sentences'][0]}]" for bullet in reply["bullets"]) or "None"
     ),
-    "split": lambda said: "\n".join(f"- {one['text']} | {one['time']}" for one in said["claims"]) or "Nothing",
-    "verify": lambda said: (
-        (f"Reasoning: {said['reasoning']}\n" if "reasoning" in said else "")
-        + f"Sentences: {', '.join(map(str, said['sentences'])) or '-'}\nVerdict: {said['verdict']}"
+    "split": lambda reply: "\n".join(f"- {claim['text']} | {claim['time']}" for claim in reply["claims"]) or "Nothing",
+    "verify": lambda reply: (
+        (f"Reasoning: {reply['reasoning']}\n" if "reasoning" in reply else "")
+        + f"Sentences: {', '.join(map(str, reply['sentences'])) or '-'}\nVerdict: {reply['verdict']}"
     ),
-    "feedback": lambda said: "\n".join(
-        f"{name}: {said[name.lower().replace('-', '_').replace(' ', '_')]['remark']} "
-        f"{said[name.lower().replace('-', '_').replace(' ', '_')]['score']}/100"
+    "feedback": lambda reply: "\n".join(
+        f"{name}: {reply[name.lower().replace('-', '_').replace(' ', '_')]['remark']} "
+        f"{reply[name.lower().replace('-', '_').replace(' ', '_')]['score']}/100"
         for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
     ),
 }

@@ -20,8 +20,8 @@ SEVEN = f'system = "wikichat"\n{MODEL}'
 
 def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> Result:
     Path("footnote.toml").write_text(settings, encoding="utf-8")
-    doors = replace(FakeServices().doors(), open_model=opens(llm or GoldLLM()))
-    return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=doors), prog_name="footnote")
+    services = replace(FakeServices().build(), open_model=opens(llm or GoldLLM()))
+    return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=services), prog_name="footnote")
 
 
 @pytest.mark.parametrize(("settings", "kinds"), [

@@ -77,7 +77,7 @@ def opened_records(home: Path) -> Iterator[tuple[Records, Any]]:
 
 def made_app(records: Records, history: Any, services: FakeServices | None = None, **pages: Any) -> Starlette:
     settings = Settings.model_validate({"pages": pages, "corpus": [{"name": "handbook"}]})
-    service = (services or FakeServices()).doors()
+    service = (services or FakeServices()).build()
     return build_app(settings, records, history, lambda: service.open_home(settings))
 
 

@@ -31,7 +31,7 @@ async def served(home: Path, **pages: Any) -> AsyncIterator[str]:
         await records.audit.append(*make_turn("nothing", Texts("Is there a gym?"), status="abstained"))
         settings = Settings.model_validate({"pages": {"port": 0, **pages}})
         async with serve_pages(
-            settings, records, history, lambda: FakeServices().doors().open_home(settings)
+            settings, records, history, lambda: FakeServices().build().open_home(settings)
         ) as address:
             yield address
 

@@ -29,8 +29,8 @@ def run(error: Exception | None, *options: str) -> Result:
         if error:
             raise error
 
-    doors = replace(FakeServices().doors(), serve=serve)
-    return CliRunner().invoke(app, [*options, "serve"], obj=CliState(services=doors), prog_name="footnote")
+    services = replace(FakeServices().build(), serve=serve)
+    return CliRunner().invoke(app, [*options, "serve"], obj=CliState(services=services), prog_name="footnote")
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_log_level_follows_settings_except_with_debug() -> None:
         live.take(live.current.model_copy(update={"log": LogSettings(level="error")}))
         logging.getLogger("bot.server.lifecycle").warning("something")
 
-    state = CliState(services=replace(FakeServices().doors(), serve=serve))
+    state = CliState(services=replace(FakeServices().build(), serve=serve))
     quiet = CliRunner().invoke(app, ["serve"], obj=state, prog_name="footnote")
     loud = CliRunner().invoke(app, ["serve", "--debug"], obj=state, prog_name="footnote")
     assert ("something" in quiet.stderr, "something" in loud.stderr) == (False, True)

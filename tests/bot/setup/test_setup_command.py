@@ -22,7 +22,7 @@ from tests.bot.fake_services import FakeServices
 from tests.bot.setup.terminals import STOP, ScriptedTerminal
 
 FOLDER = ["handbook", "", "", ""]
-ALL = [*FOLDER, "4", "", "", ""]  # nowhere, no model, go on, the suggested question
+ALL = [*FOLDER, "4", "", "", ""]  # no platform, no model, go on, the suggested question
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def run(
     answers: Sequence[str], *arguments: str, services: FakeServices | None = None
 ) -> tuple[Result, ScriptedTerminal]:
     terminal = ScriptedTerminal(answers)
-    services = replace((services or FakeServices()).doors(), open_terminal=lambda _: terminal)
+    services = replace((services or FakeServices()).build(), open_terminal=lambda _: terminal)
     state = CliState(services=services)
     return CliRunner().invoke(app, ("setup", *arguments), obj=state, prog_name="footnote"), terminal
 
@@ -129,7 +129,7 @@ def test_secrets_are_stored_in_a_private_file_that_every_command_reads() -> None
     run(["", "4", "", ""])
     assert os.environ["OPENAI_API_KEY"] == "of-the-shell"
     written.chmod(0o644)
-    doctor = CliRunner().invoke(app, ("doctor",), obj=CliState(services=FakeServices().doors()), prog_name="footnote")
+    doctor = CliRunner().invoke(app, ("doctor",), obj=CliState(services=FakeServices().build()), prog_name="footnote")
     assert "WARN  Settings: footnote.env, which holds secrets, can be opened by other users" in doctor.stdout
 
 
@@ -158,7 +158,7 @@ def test_setup_fails_if_nothing_can_be_read() -> None:
 
 
 def test_setup_without_terminal_is_refused() -> None:
-    services = FakeServices().doors()
+    services = FakeServices().build()
     result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
 
     assert result.exit_code == 1
@@ -169,7 +169,7 @@ def test_setup_without_terminal_is_refused() -> None:
 @pytest.mark.parametrize("command", ["setup", "init"])
 def test_unwritable_settings_are_reported_before_questions(command: str) -> None:
     terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
-    services = replace(FakeServices().doors(), open_terminal=lambda _: terminal)
+    services = replace(FakeServices().build(), open_terminal=lambda _: terminal)
     result = CliRunner().invoke(
         app, ("--config", str(path), command), obj=CliState(services=services), prog_name="footnote"
     )
