@@ -1,7 +1,7 @@
 """Remove identities from lessons: names and ids of askers, addresses, numbers and secrets. Pure.
 
-Documents' statements about people stay, because the bot quotes them. Names of askers are replaced everywhere, in one
-lesson by the same placeholder, so that prompt and reply still agree.
+What documents say about people stays, because the bot quotes it. Names of askers are replaced everywhere. Within a
+lesson a name always gets the same placeholder, so that prompt and reply still agree.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from evaluation.distillation.student_lessons import Lesson
 
-LEAST_NAME = 2  # characters; shorter parts of names are too frequent
+LEAST_NAME = 2  # characters; names and parts of names that are not longer are too frequent
 _PATTERNS = (
     ("MENTION", re.compile(r"<[@#!&][^<>\s|]{2,64}(?:\|[^<>]{0,80})?>|(?<![\w@.])@[A-Za-z0-9_][\w.-]{1,31}\b")),
     # Also a truncated address, and one written as "name (at) host".
@@ -40,22 +40,21 @@ _SELF = re.compile(
 
 
 def find_own_names(texts: Iterable[str]) -> frozenset[str]:
-    """Return the names by which askers introduce themselves, which no platform may have provided."""
+    """Return the names with which askers introduce themselves; a platform may not know them."""
     return frozenset(match[1] or match[2] for text in texts for match in _SELF.finditer(text))
 
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:
     """Return the pattern of askers and places: names as platforms show them, capitalized parts of them, and ids."""
-    whole = {name_or_id for name_or_id in (*names, *ids) if len(name_or_id) > LEAST_NAME}
+    whole = {text for text in (*names, *ids) if len(text) > LEAST_NAME}
     parts = {part for name in names for part in name.split() if len(part) > LEAST_NAME and not part.islower()} - whole
-    patterns = [
-        rf"(?i:{re.escape(name_or_id)})"
-        for name_or_id in sorted(whole, key=lambda name_or_id: (-len(name_or_id), name_or_id))
-    ]
-    patterns += [
-        re.escape(name_or_id) for name_or_id in sorted(parts, key=lambda name_or_id: (-len(name_or_id), name_or_id))
-    ]
+    patterns = [rf"(?i:{re.escape(text)})" for text in _sort_longest_first(whole)]
+    patterns += map(re.escape, _sort_longest_first(parts))
     return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)" if patterns else r"(?!)")
+
+
+def _sort_longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=lambda text: (-len(text), text))
 
 
 def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:

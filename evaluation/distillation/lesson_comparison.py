@@ -1,10 +1,9 @@
 """Ask a student held-out lessons, and compare its replies with its teacher's: `footnote distil compare`.
 
-By stage: how often the format was kept, and how often both come to the same decision. `footnote evaluate dialogues`
-with both models compares whole answers.
+The comparison shows for each stage how often the student kept the format, and how often it made the teacher's decision.
+`footnote evaluate dialogues` with both models compares whole answers.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,11 @@ from bot.cli.terminal_output import build_document
 from evaluation import EvaluationError
 from evaluation.distillation.lesson_export import SPLITS, read_lessons
 from evaluation.distillation.student_lessons import Lesson, read_lesson
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import compute_mean, format_figure, render_table
 from evaluation.reports.word_measures import f1
+from evaluation.workbench import gather_limited
 from pipeline.errors import PipelineError, UnreadableReply
 from pipeline.llm.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall
-from pipeline.stages.concurrency import gather_all
 
 REPLY_TOKENS = 700
 
@@ -33,7 +32,7 @@ class StudentReply:
     lesson: Lesson
     text: str
     readable: bool
-    agrees: bool | None  # whether it decides as the teacher; None for free text
+    agrees: bool | None  # whether its decision is the teacher's; None for free text
     overlap: float  # F1 of the words of both
     tokens: int
     seconds: float
@@ -47,7 +46,7 @@ def agrees(lesson: Lesson, value: Any, expected: Any) -> bool | None:
 
 
 def _cited(items: Sequence[Any]) -> frozenset[int]:
-    """Return the numbers of the sentences that bullets or sentences of a draft cite."""
+    """Return the numbers of the sentences that are cited by bullets or by sentences of a draft."""
     return frozenset(number for item in items for number in getattr(item, "sentences", getattr(item, "numbers", ())))
 
 
@@ -66,11 +65,12 @@ _DECISIONS: Mapping[str, Callable[[Any], object]] = {
     "verify": lambda found: found.verdict,
     "verdicts": _rulings,
     "answer": _cited,
-}  # the decision of a reply: the search and its time, the cited sentences, the number of claims, the verdicts
+}
+"""The decision in a reply, by template: search and time, cited sentences, number of claims, or verdicts."""
 
 
 async def ask_student(lesson: Lesson, llm: LLM, spent: BudgetMeter) -> StudentReply:
-    """Ask a model a lesson, once."""
+    """Ask a model a lesson once."""
     messages = (ChatMessage("system", lesson.instruction), ChatMessage("user", lesson.input))
     try:
         reply = await llm.complete(ModelCall(lesson.stage, messages, max_tokens=REPLY_TOKENS), spent)
@@ -99,7 +99,7 @@ def compare(
     count: Annotated[int, typer.Option(min=1, help="How many lessons at most.")] = 200,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the configured model the held-out lessons, and compare it with its teacher by stage."""
+    """Ask the configured model the held-out lessons, and compare it with its teacher at each stage."""
     with open_command(context, as_json=as_json) as ctx:
         lessons = read_lessons(folder / f"{split}.jsonl")[:count]
         if not lessons:
@@ -125,54 +125,45 @@ EPILOG = format_examples("footnote distil compare lessons/ --split test")
 async def ask_all(lessons: Sequence[Lesson], llm: LLM, at_once: int) -> tuple[StudentReply, ...]:
     """Ask all lessons, `at_once` at a time, and return the replies in order."""
     spent = BudgetMeter(Budget(calls=10 * len(lessons), tokens=100_000 * len(lessons)))
-    free = asyncio.Semaphore(at_once)
-
-    async def ask(lesson: Lesson) -> StudentReply:
-        async with free:
-            return await ask_student(lesson, llm, spent)
-
-    return tuple(await gather_all(map(ask, lessons)))
+    return await gather_limited(at_once, lambda lesson: ask_student(lesson, llm, spent), lessons)
 
 
 def summarise(replies: Sequence[StudentReply]) -> list[dict[str, Any]]:
-    """Return the figures of each template, and of all."""
-    groups = {
-        name: [reply for reply in replies if reply.lesson.template == name] for name in _sorted_templates(replies)
-    }
-    return [_summarise_group(name, group) for name, group in (*groups.items(), ("all", list(replies)))]
+    """Return the figures of each template, and of all templates together."""
+    names = sorted({reply.lesson.template for reply in replies})
+    groups = [(name, [reply for reply in replies if reply.lesson.template == name]) for name in names]
+    return [
+        {
+            "template": name,
+            "lessons": len(group),
+            **{figure: compute_mean(map(measure, group)) for figure, (_, measure, _) in _MEANS.items()},
+            "no_reply": sum(bool(reply.fault) for reply in group),
+        }
+        for name, group in (*groups, ("all", replies))
+    ]
 
 
-def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
-    return sorted({reply.lesson.template for reply in replies})
-
-
-def _summarise_group(name: str, replies: Sequence[StudentReply]) -> dict[str, Any]:
-    decided = [reply.agrees for reply in replies if reply.agrees is not None]
-    return {
-        "template": name,
-        "lessons": len(replies),
-        "format_kept": sum(reply.readable for reply in replies) / len(replies),
-        "agrees": sum(decided) / len(decided) if decided else None,
-        "words_in_common": sum(reply.overlap for reply in replies) / len(replies),
-        "reply_tokens": sum(reply.tokens for reply in replies) / len(replies),
-        "seconds": sum(reply.seconds for reply in replies) / len(replies),
-        "no_reply": sum(bool(reply.fault) for reply in replies),
-    }
+_MEANS: Mapping[str, tuple[str, Callable[[StudentReply], float | None], str]] = {
+    "format_kept": ("format kept", lambda reply: reply.readable, ".2f"),
+    "agrees": ("same decision", lambda reply: reply.agrees, ".2f"),
+    "words_in_common": ("words in common", lambda reply: reply.overlap, ".2f"),
+    "reply_tokens": ("tokens", lambda reply: reply.tokens, ".0f"),
+    "seconds": ("seconds", lambda reply: reply.seconds, ".2f"),
+}
+"""The means over replies by their names in JSON: title, value of a reply, and format."""
 
 
 def _render(figures: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (
-            figure["template"],
-            figure["lessons"],
-            f"{figure['format_kept']:.2f}",
-            "–" if figure["agrees"] is None else f"{figure['agrees']:.2f}",
-            f"{figure['words_in_common']:.2f}",
-            f"{figure['reply_tokens']:.0f}",
-            f"{figure['seconds']:.2f}",
-            figure["no_reply"],
-        )
-        for figure in figures
-    ]
-    head = ("template", "lessons", "format kept", "says the same", "words in common", "tokens", "seconds", "no reply")
-    return render_table(head, rows)
+    head = ("template", "lessons", *(title for title, _, _ in _MEANS.values()), "no reply")
+    return render_table(
+        head,
+        [
+            (
+                figure["template"],
+                figure["lessons"],
+                *(format_figure(figure[name], form) for name, (_, _, form) in _MEANS.items()),
+                figure["no_reply"],
+            )
+            for figure in figures
+        ],
+    )

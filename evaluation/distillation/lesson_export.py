@@ -1,7 +1,7 @@
-"""Export lessons from the record, as chat messages that trainers read: `footnote distil export`.
+"""Export lessons from the record as chat messages for training: `footnote distil export`.
 
-Only turns with consent in the settings are exported. Lessons of one topic are in one split: turns that cite the same
-document, or belong to the same conversation, have one topic.
+Only turns with consent in the settings are exported. All lessons of a topic are in the same split. Turns that cite the
+same document, or belong to the same conversation, have the same topic.
 """
 
 import hashlib
@@ -44,11 +44,11 @@ class Export:
 
     lessons: Mapping[str, tuple[Lesson, ...]]
     left_out: Counter[str]
-    turns: int  # that lessons were made of
+    turns: int  # the number of turns that lessons were made from
 
 
 def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
-    """Return why a turn may not become lessons; empty if it may."""
+    """Return why no lessons may be made from a turn; empty if they may."""
     summary = turn.summary
     place = "terminal" if summary.platform == "terminal" else (summary.asker if turn.direct else summary.channel)
     if place not in consent.places:
@@ -63,7 +63,7 @@ def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
 
 
 def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
-    """Return the split of each turn by its id: the parts of `SPLITS` as nearly as whole topics allow."""
+    """Return the split of each turn by its id, with the shares of `SPLITS` as nearly as whole topics allow."""
     topics = _Topics()
     for turn in turns:
         keys = [f"{corpus}/{key}" for corpus, key in turn.cited]
@@ -73,7 +73,7 @@ def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
         grouped.setdefault(topics.find(f"turn {turn.summary.turn_id}"), []).append(turn.summary.turn_id)
     groups = sorted(grouped.values())
     Random(seed).shuffle(groups)
-    groups.sort(key=len, reverse=True)  # the large ones first, while there is room for them
+    groups.sort(key=len, reverse=True)  # large groups first, while there is room for them
     sizes, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
     for group in groups:
         split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - sizes[name])
@@ -100,7 +100,7 @@ class _Topics:
 
 
 async def collect_export(records: Records, consent: DistillationSettings, seed: int) -> Export:
-    """Make lessons of all turns that may be used. Raises `StorageError`."""
+    """Make lessons from all turns that may be used. Raises `StorageError`."""
     chosen, left_out = list[RecordedTurn](), Counter[str]()
     query = replace(EVERY_TURN, limit=PAGE)
     while page := await records.search.find(query):
@@ -113,7 +113,7 @@ async def collect_export(records: Records, consent: DistillationSettings, seed: 
         query = replace(query, before=page[-1].seq)
     splits = split_by_topic(chosen, seed)
     lessons: dict[str, list[Lesson]] = {name: [] for name in SPLITS}
-    for turn in sorted(chosen, key=lambda one: one.summary.seq):
+    for turn in sorted(chosen, key=lambda turn: turn.summary.seq):
         passages = await records.manifest.recall({*turn.found}, {*turn.found.values()})
         for made in make_lessons(turn, passages, seed):
             if isinstance(made, LeftOut):
@@ -133,9 +133,9 @@ def _remove_identities(
         {part for turn in turns for name in (turn.summary.asker, turn.summary.channel) for part in _split_id(name)},
     )
     left_out, kept = Counter[str](), dict[str, tuple[Lesson, ...]]()
-    for split, ones in lessons.items():
+    for split, split_lessons in lessons.items():
         clean = list[Lesson]()
-        for lesson in ones:
+        for lesson in split_lessons:
             anonymous = remove_identities(lesson, named)
             try:
                 read_lesson(anonymous)
@@ -151,7 +151,7 @@ def _remove_identities(
 
 
 def _split_id(name: str) -> tuple[str, ...]:
-    """Return the parts of `slack:T1/U1` that identify: workspace, and channel or person."""
+    """Return the parts of an id such as `slack:T1/U1` that identify: the workspace, and the channel or person."""
     return tuple(part for part in name.partition(":")[2].split("/") if part)
 
 
@@ -166,14 +166,14 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
         stages = dict(sorted(Counter(lesson.template for lesson in lessons).items()))
         digest = hashlib.sha256(lines.encode()).hexdigest()
         files[split] = {"lessons": len(lessons), "templates": stages, "sha256": digest}
-    quoted = Counter(corpus for ones in export.lessons.values() for lesson in ones for corpus, _ in lesson.quoted)
+    quoted = Counter(corpus for part in export.lessons.values() for lesson in part for corpus, _ in lesson.quoted)
     manifest = {
         **about,
         "turns": export.turns,
         "files": files,
         "quoted": dict(sorted(quoted.items())),
         "left_out": dict(sorted(export.left_out.items())),
-        "licence": "Inputs quote the corpora in `quoted`: what their licences ask holds for a model taught by them.",
+        "licence": "Inputs quote the corpora in `quoted`; a model that is trained on them must follow their licences.",
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return manifest
@@ -201,7 +201,7 @@ def read_lessons(path: Path) -> tuple[Lesson, ...]:
     except FileNotFoundError as error:
         raise EvaluationError(f"There is no {path}.", hint="Write it with `footnote distil export FOLDER`.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise EvaluationError(f"{path} does not hold lessons.", hint="Export it again.") from error
+        raise EvaluationError(f"{path} is not a file of lessons.", hint="Export it again.") from error
 
 
 def _decode_lesson(row: Mapping[str, Any]) -> Lesson:
@@ -211,20 +211,20 @@ def _decode_lesson(row: Mapping[str, Any]) -> Lesson:
 
 def export(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where the files are written.")],
-    seed: Annotated[int, typer.Option(help="What decides the splits and the delimiters in prompts.")] = 0,
+    folder: Annotated[Path, typer.Argument(help="The folder to write the files to.")],
+    seed: Annotated[int, typer.Option(help="Seed of the splits and of the delimiters in prompts.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Write lessons for a student from the record: the prompt of each stage, and the reply to learn.
 
-    Only turns and corpora that the table distillation in footnote.toml names are used.
+    Only the places and corpora that are named under [distillation] in footnote.toml are used.
     """
     with open_command(context, as_json=as_json) as ctx:
         consent = ctx.settings.distillation
         if not (consent.places and consent.corpora):
             raise EvaluationError(
                 "No place or person has consented to lessons from their questions.",
-                hint="Name the places and the corpora under [distillation] in footnote.toml, after you asked them.",
+                hint="Ask the people first, then name places and corpora under [distillation] in footnote.toml.",
             )
         made = ctx.call_records(lambda records: collect_export(records, consent, seed))
         if not made.turns:

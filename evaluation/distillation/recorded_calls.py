@@ -1,7 +1,7 @@
 """Read a turn's model calls from the record, with the facts of their prompts. Pure.
 
-The record keeps facts by reference: a passage by its id, a sentence by its span, a conversation by how many turns of it
-were shown. A call whose facts cannot be had any more, as its passage has changed since, is left out.
+The record keeps references to facts: the id of a passage, the span of a sentence, the number of turns of the
+conversation that were shown. A call is left out if its facts no longer exist, because a passage has changed since.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ class LostFact(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A successful model call: its template, the facts that it was rendered from, and the reply."""
+    """A successful model call: the template and the facts of its prompt, and the reply."""
 
     template: str
     stage: str
-    facts: Mapping[str, Any]  # by reference, as recorded
+    facts: Mapping[str, Any]  # references, as recorded
     reply: str
     structured: bool
 
@@ -73,7 +73,7 @@ def _read_call(step: Mapping[str, Any]) -> RecordedCall:
 
 
 def restore_facts(call: RecordedCall, turn: RecordedTurn, passages: Passages) -> dict[str, Any]:
-    """Replace the references in a call's facts by their values. Raises `LostFact`."""
+    """Replace the references in a call's facts with their values. Raises `LostFact`."""
     return {name: _restore(name, value, turn, passages) for name, value in call.facts.items()}
 
 
@@ -103,6 +103,6 @@ def _restore_sentence(reference: str, passages: Passages) -> Evidence:
     passage_id, _, span = reference.rpartition(":")
     begin, _, end = span.partition("-")
     if passage_id not in passages:
-        raise LostFact("a passage has changed since, or is gone")
+        raise LostFact("a passage has changed or was removed since")
     passage, document = passages[passage_id]
     return Evidence(passage.text[int(begin) : int(end)], passage, document, (int(begin), int(end)))

@@ -1,8 +1,9 @@
 """Make lessons from recorded calls: a student's prompt at each stage, and the reply to learn.
 
-WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, gives no reasoning before a
-verdict, and drafts and refines in one. So a teacher's reply is read by the stage's own reader and written again in the
-student's format; a refined draft becomes one lesson, without the sentences that the gate withheld.
+WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, writes no reasoning before a
+verdict, and writes the refined draft directly. Therefore a teacher's reply is read by the stage's own reader and
+written again in the student's format. A draft and its refinement become one lesson, without the sentences that the gate
+withheld.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ class Lesson:
     instruction: str
     input: str
     output: str
-    counts: Mapping[str, int]  # how many sentences, claims and notes it shows, by which its reply is read
+    counts: Mapping[str, int]  # the numbers of sentences, claims and notes that it shows; they are needed to read it
     quoted: frozenset[DocumentId]  # the documents that it quotes
 
 
@@ -74,11 +75,11 @@ def make_lessons(turn: RecordedTurn, passages: Passages, seed: int = 0) -> Itera
             yield LeftOut(turn_id, call.template, "its reply cannot be read")
 
 
-_MERGED = frozenset({"feedback", REFINE})  # what a student does with its draft
+_MERGED = frozenset({"feedback", REFINE})  # templates that have no lesson, because a student writes no draft first
 
 
 def _merge_refinement(call: RecordedCall, after: Sequence[RecordedCall]) -> RecordedCall:
-    """Replace a draft by its refinement, which a student writes directly."""
+    """Replace a draft with its refinement, which a student writes directly."""
     if call.template != DRAFT:
         return call
     refined = call.reply
@@ -132,12 +133,12 @@ def _read(reader: ReplyFormat[Any] | ReplySplitter[Any], reply: str, *, structur
 
 
 def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
-    """Write a draft with those of its sentences that passed the gate; the word for none if there are none."""
+    """Write the sentences of a draft that passed the gate; `NOTHING_REPLY` for a draft without sentences."""
     if not sentences:
         return NOTHING_REPLY
     delivered = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]
     if not delivered:
-        raise _NoLesson("nothing of the draft was said")
+        raise _NoLesson("no sentence of the draft passed the gate")
     return format_draft(delivered)
 
 
@@ -162,7 +163,7 @@ def _write_verification(verification: Verification) -> dict[str, Any]:
 def _write_rulings(rulings: Sequence[Any]) -> list[dict[str, Any]]:
     final = {ruling.claim: ruling.found for ruling in rulings}
     if [*sorted(final)] != [*range(1, len(final) + 1)]:
-        raise _NoLesson("it rules on some of the claims only")
+        raise _NoLesson("it has verdicts for only some of the claims")
     return [
         {"verdict": final[claim].verdict, "sentences": final[claim].sentences, "reason": ""} for claim in sorted(final)
     ]

@@ -1,8 +1,9 @@
 """Train a causal language model on exported lessons, with LoRA: `python -m evaluation.distillation.train_student`.
 
-A script of its own, for a machine with an accelerator: it imports nothing of Footnote and can be copied there alone. It
-needs what requirements/distil.lock names (`make distil`). Semnani et al. (2023, section 4) fine-tune all weights of a
-LLaMA of 7 billion; LoRA (Hu et al. 2021) changes a thousandth of them, and loss is taken on the replies alone.
+A separate script for a machine with an accelerator: it imports nothing from Footnote, so that it can be copied alone.
+It needs the packages in requirements/distil.lock (`make distil`). Semnani et al. (2023, section 4) fine-tune all
+weights of a LLaMA with 7 billion parameters. LoRA (Hu et al. 2021) changes a thousandth of them. Only the tokens of the
+replies have a loss.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from transformers import (
     TrainingArguments,
 )
 
-IGNORED = -100  # what no loss is taken of
+IGNORED = -100  # the label of tokens without a loss
 RANDOM = {"tiny": (128, 2, 4, 2_000), "small": (768, 12, 12, 16_000)}  # width, layers, heads, vocabulary
 CHAT_TEMPLATE = (
     "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
@@ -44,10 +45,10 @@ def main() -> None:
     torch.use_deterministic_algorithms(mode=True, warn_only=True)
     lessons = {split: read_lessons(options.lessons / f"{split}.jsonl") for split in ("train", "validation")}
     if not lessons["train"]:
-        raise SystemExit(f"{options.lessons} holds no lessons to train on: export more turns, or with another --seed.")
+        raise SystemExit(f"{options.lessons} has no lessons for training: export more turns, or use another --seed.")
     model, tokenizer = open_model(options, lessons["train"])
-    encoded = {split: encode_lessons(ones, tokenizer, options.length) for split, ones in lessons.items()}
-    left_out = {split: len(ones) - len(encoded[split]) for split, ones in lessons.items()}
+    encoded = {split: encode_lessons(part, tokenizer, options.length) for split, part in lessons.items()}
+    left_out = {split: len(part) - len(encoded[split]) for split, part in lessons.items()}
     if not encoded["train"]:
         raise SystemExit(f"No lesson fits into --length {options.length} tokens.")
     adapted = get_peft_model(model, build_lora(options))
@@ -65,18 +66,18 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("lessons", type=Path, help="the folder that `footnote distil export` wrote")
     parser.add_argument("--model", default="", help="a causal model: its name or folder")
-    parser.add_argument("--random", choices=RANDOM, help="a model of random weights instead, to try the script")
-    parser.add_argument("--out", type=Path, required=True, help="where the adapter goes")
+    parser.add_argument("--random", choices=RANDOM, help="a model with random weights instead, to try the script")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write the adapter to")
     parser.add_argument("--epochs", type=float, default=3.0)
-    parser.add_argument("--steps", type=int, default=-1, help="so many steps instead of epochs")
-    parser.add_argument("--batch", type=int, default=4, help="lessons at once on the machine")
-    parser.add_argument("--accumulate", type=int, default=8, help="batches a step")
-    parser.add_argument("--length", type=int, default=4_096, help="tokens; longer lessons are left out, not cut")
+    parser.add_argument("--steps", type=int, default=-1, help="the number of steps, instead of epochs")
+    parser.add_argument("--batch", type=int, default=4, help="lessons in a batch")
+    parser.add_argument("--accumulate", type=int, default=8, help="batches in a step")
+    parser.add_argument("--length", type=int, default=4_096, help="most tokens; longer lessons are left out, not cut")
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
-    parser.add_argument("--merge", action="store_true", help="also write the model with the adapter in its weights")
+    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in --out")
+    parser.add_argument("--merge", action="store_true", help="also write the model with the adapter merged into it")
     options = parser.parse_args(arguments)
     if bool(options.model) == bool(options.random):
         parser.error("name a --model, or --random to try the script")
@@ -116,7 +117,7 @@ def open_model(options: argparse.Namespace, lessons: list[dict[str, Any]]) -> tu
 
 
 def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedTokenizerFast:
-    """Train a tokenizer on the lessons, for a model of random weights."""
+    """Train a tokenizer on the lessons, for a model with random weights."""
     plain = ByteLevelBPETokenizer()
     texts = [message["content"] for lesson in lessons for message in lesson["messages"]]
     plain.train_from_iterator(texts, vocab_size=words, special_tokens=list(MARKS))
@@ -126,7 +127,7 @@ def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedToke
 
 
 def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
-    """Encode lessons, with loss on the reply alone. Those of more than `length` tokens are left out."""
+    """Encode lessons; only their replies have a loss. Lessons with more than `length` tokens are left out."""
     encoded = (encode_lesson(lesson["messages"], tokenizer) for lesson in lessons)
     return [lesson_tokens for lesson_tokens in encoded if len(lesson_tokens["input_ids"]) <= length]
 
@@ -135,7 +136,7 @@ def encode_lesson(messages: list[dict[str, str]], tokenizer: Any) -> dict[str, l
     prompt = apply_template(messages[:-1], tokenizer, prompt=True)
     whole = apply_template(messages, tokenizer, prompt=False)
     if whole[: len(prompt)] != prompt:
-        raise SystemExit("The chat template of this model writes a prompt otherwise where its reply follows.")
+        raise SystemExit("The chat template of this model writes a prompt differently if its reply follows.")
     labels = [IGNORED] * len(prompt) + whole[len(prompt) :]
     return {"input_ids": whole, "attention_mask": [1] * len(whole), "labels": labels}
 
@@ -143,7 +144,7 @@ def encode_lesson(messages: list[dict[str, str]], tokenizer: Any) -> dict[str, l
 def apply_template(messages: list[dict[str, str]], tokenizer: Any, *, prompt: bool) -> list[int]:
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt)
-    except Exception:  # noqa: BLE001 - templates without a system role raise what they like
+    except Exception:  # noqa: BLE001 - templates without a system role may raise any exception
         system, first, *others = messages
         joined = {"role": "user", "content": f"{system['content']}\n\n{first['content']}"}
         text = tokenizer.apply_chat_template([joined, *others], tokenize=False, add_generation_prompt=prompt)
@@ -151,7 +152,7 @@ def apply_template(messages: list[dict[str, str]], tokenizer: Any, *, prompt: bo
 
 
 def build_lora(options: argparse.Namespace) -> LoraConfig:
-    whole = ["embed_tokens", "lm_head"] if options.random else None  # random words mean nothing yet
+    whole = ["embed_tokens", "lm_head"] if options.random else None  # random embeddings have no meaning yet
     return LoraConfig(
         task_type="CAUSAL_LM",
         r=options.rank,
@@ -204,7 +205,7 @@ def save_student(trainer: Trainer, tokenizer: Any, options: argparse.Namespace) 
 def describe_run(
     trainer: Trainer, options: argparse.Namespace, encoded: dict[str, Any], left_out: dict[str, int], seconds: float
 ) -> dict[str, Any]:
-    """Describe a training run: its inputs, losses, pace and memory."""
+    """Describe a training run: its inputs, losses, speed and memory."""
     history = trainer.state.log_history
     mean = sum(len(entry["input_ids"]) for entry in encoded["train"]) / len(encoded["train"])
     tokens = mean * trainer.state.global_step * options.batch * options.accumulate
@@ -216,7 +217,7 @@ def describe_run(
         "parameters": sum(entry.numel() for entry in trainer.model.parameters()),
         "trained": sum(parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad),
         "options": {name: str(value) for name, value in vars(options).items()},
-        "lessons": {split: len(ones) for split, ones in encoded.items()},
+        "lessons": {split: len(part) for split, part in encoded.items()},
         "left_out_as_too_long": left_out,
         "sha256": {
             split: hashlib.sha256((options.lessons / f"{split}.jsonl").read_bytes()).hexdigest() for split in encoded

@@ -1,6 +1,6 @@
 """Kill a refresh at random moments, resume it, and compare with an undisturbed run.
 
-Real processes are killed, forked from one that has everything loaded, so that SIGKILL hits the work itself.
+Each killed process is forked from one that has loaded all modules, so that SIGKILL interrupts the refresh itself.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from storage.indexes.embedding import Vectors
 from storage.types import DenseMode, Document, Passage
 
 CORPUS = "crashes"
-_FIRST_INGEST_EVERY = 5  # each fifth kill hits a first ingest, the others a refresh
+_FIRST_INGEST_EVERY = 5  # every fifth kill interrupts a first ingest, the others a refresh
 _ALL_WELL = "each document whole and found by both indexes, and equal to the undisturbed one once resumed"
 
 
@@ -48,18 +48,16 @@ class HomeContents:
 
 def crashes(
     path: Annotated[Path, typer.Argument(help="The documents to ingest: a folder, or a dump, which is read lazily.")],
-    before: Annotated[
-        Path | None, typer.Option(help="An older dump, where most of the killed refreshes start.")
-    ] = None,
+    before: Annotated[Path | None, typer.Option(help="An older dump, from which most refreshes start.")] = None,
     moments: Annotated[int, typer.Option(help="How many times to kill it.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the moments.")] = 0,
 ) -> None:
-    """Kill a refresh at random moments, resume it, and compare with an undisturbed one.
+    """Kill a refresh at random moments, resume it, and compare with an undisturbed refresh.
 
     Example: footnote evaluate crashes examples/handbook
     """
     if path.is_dir() is (before is not None):
-        raise EvaluationError("A dump needs --before, an older one; for a folder, an older copy is made.")
+        raise EvaluationError("A dump needs an older dump as --before; for a folder, an older copy is made.")
     random = Random(seed)
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["bot.wiring", "chromadb", "ingest.sources.folder", "onnxruntime", "tantivy"])
@@ -74,7 +72,7 @@ def crashes(
             dying = _KilledRefresh(processes, path, killed, start)
             if start not in durations:
                 durations[start] = dying.run(None)
-            moment, total = dying.killed(random, durations[start]), durations[start]
+            moment, total = dying.kill(random, durations[start]), durations[start]
             left, resumed = asyncio.run(_resume_refresh(path, killed))
             wrong = [
                 *list_torn_documents(older if start else None, expected, left),
@@ -101,17 +99,17 @@ class _KilledRefresh:
     processes: BaseContext
     path: Path
     home: Path
-    start: Path | None  # the home at its start; None for an empty one
+    start: Path | None  # the home at its start; None for an empty home
 
-    def killed(self, random: Random, seconds: float) -> float:
-        """Kill it after a random part of its duration, and return the seconds; repeat if it had already ended."""
+    def kill(self, random: Random, seconds: float) -> float:
+        """Run and kill it after a random part of its duration, until it was killed in time; return the seconds."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:
                 return moment
 
     def run(self, moment: float | None) -> float:
-        """Run it and return its seconds; a negative number if it was killed."""
+        """Run it, kill it at a moment unless that is None, and return its seconds, or -1 if it was killed."""
         shutil.rmtree(self.home, ignore_errors=True)
         if self.start:
             shutil.copytree(self.start, self.home)
@@ -141,7 +139,7 @@ def _run_refresh(path: Path, home: Path, started: Connection) -> None:
 
 
 def _copy_older(folder: Path, copy: Path) -> Path:
-    """Return a copy of a folder in which a third of the files are shorter, a tenth missing and a tenth misnamed."""
+    """Copy a folder with a third of the files shortened, a tenth removed and a tenth renamed; return the copy."""
     shutil.copytree(folder, copy)
     for number, path in enumerate(sorted(path for path in copy.rglob("*.md"))):
         if number % 3 == 0:
@@ -173,7 +171,7 @@ def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
 def list_torn_documents(before: HomeContents | None, after: HomeContents, found: HomeContents) -> list[str]:
     """Describe the documents that a killed refresh left in neither their old nor their new state.
 
-    Also listed passages that an index lacks. Additional passages of an index are not found by a search.
+    Also describe how many listed passages an index lacks. A search does not find an index's unlisted passages.
     """
     known = [_by_document(contents) for contents in (before, after) if contents]
     present = _by_document(found)

@@ -1,4 +1,4 @@
-"""Read files that are made to exhaust their reader, each in its own process, and measure time and memory."""
+"""Read files that are made to exhaust a reader, each in a separate process, and measure time and memory."""
 
 import io
 import json
@@ -226,7 +226,7 @@ HOSTILE_FILES: Mapping[str, Callable[[], bytes | str]] = {
     "links.wiki": lambda: "[[a|" * 50_000 + "Text.",
     "tables.wiki": lambda: "{|\n|\n" * 5_000 + "Text.",
 }
-"""Contents by name. Names in `.wiki` are read as wikitext, all others by their suffix."""
+"""The contents by file name. Files that end in `.wiki` are read as wikitext, all others by their suffix."""
 
 
 def read_hostile_file(path: Path) -> None:
@@ -238,7 +238,7 @@ def read_hostile_file(path: Path) -> None:
         count = _count_passages(path)
     except UnreadableDocument as error:
         reason = str(error)
-    except Exception as error:  # noqa: BLE001 - as a refresh does, which goes on with the next
+    except Exception as error:  # noqa: BLE001 - a refresh does the same, and continues with the next document
         reason = f"({type(error).__name__})"
     seconds = time.perf_counter() - started
     # The peak memory of a child process that read documents for this one; 0 without one.
@@ -266,16 +266,15 @@ def _peak_memory() -> float:
 
 
 MOST_SECONDS = 300.0
-_MEGABYTE = 1 << 20
 
 
 def hostile(
     only: Annotated[str, typer.Option(help="Only files whose names contain this.")] = "",
     seconds: Annotated[float, typer.Option(help="The time limit of one file.")] = MOST_SECONDS,
 ) -> None:
-    """Print for each file its outcome, its seconds, and the peak memory of its process."""
+    """Print the outcome of each hostile file, its seconds, and the peak memory of its process."""
     load = os.getloadavg()[0]
-    print(f"Load {load:.1f}. MB: the peak of the process; reader: of its child that read the file, if any.\n")
+    print(f"Load {load:.1f}. MB: peak of the process; reader: peak of the child process that read the file, if any.\n")
     print(f"{'file':<22} {'size':>8} {'seconds':>8} {'MB':>6} {'reader':>6}  outcome")
     for name in filter(lambda name: only in name, HOSTILE_FILES):
         _measure_file(name, seconds)
@@ -286,7 +285,7 @@ def _measure_file(name: str, seconds: float) -> None:
         path = Path(folder) / name
         made = HOSTILE_FILES[name]()
         path.write_bytes(made.encode() if isinstance(made, str) else made)
-        size = path.stat().st_size / _MEGABYTE
+        size = path.stat().st_size / MB
         del made
         command = [sys.executable, "-m", "evaluation.robustness.hostile", str(path)]
         figures = ("", "", "")

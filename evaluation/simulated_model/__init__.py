@@ -1,4 +1,4 @@
-"""Simulate a model server: it speaks OpenAI's chat protocol at a set pace, counts, and fails at set rates.
+"""Simulate a model server with OpenAI's chat protocol, at a set pace and with a set rate of failures.
 
-It answers every prompt of ours with text made from the prompt itself, and knows nothing.
+It answers each of our prompts with text made from the prompt itself; it has no knowledge.
 """

@@ -1,4 +1,4 @@
-"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, by the profile of a kind of server. Pure."""
+"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, as a kind of server sends them. Pure."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ def check_basics(_: "ServerProfile", __: str, ___: Mapping[str, str], body: Any)
 
 @dataclass(frozen=True)
 class ServerProfile:
-    """A kind of server: what it accepts, and how it words its answers."""
+    """A kind of server: which requests it accepts, and how it words its answers."""
 
     name: str
     rules: Callable[["ServerProfile", str, Mapping[str, str], Any], Refusal | None] = check_basics
@@ -51,7 +51,7 @@ SIMULATED = ServerProfile("simulated")
 
 
 def count_prompt_tokens(body: Mapping[str, Any]) -> int:
-    """Count four characters as a token, as in English with current vocabularies."""
+    """Estimate the tokens of a prompt: four characters each, as in English with current vocabularies."""
     return sum(len(message["content"]) for message in body["messages"]) // 4 + 1
 
 
@@ -76,7 +76,7 @@ class ChatRequest:
 
     @property
     def text(self) -> str:
-        """All messages, one after the other."""
+        """All messages, one on each line."""
         return "\n".join(message["content"] for message in self.body["messages"])
 
 
@@ -89,14 +89,14 @@ class Reply:
     finish: str | None = "stop"
     refusal: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)  # more fields of the message
-    pieces: tuple[str, ...] | None = None  # the text as it is streamed; None: word by word
+    pieces: tuple[str, ...] | None = None  # the pieces of a stream; None: the words of the text
     cached: int = 0
-    prompt_tokens: int = 0  # 0: counted from the messages, as `tokens` from the text
+    prompt_tokens: int = 0  # 0: estimated from the messages; likewise `tokens` from the text
     tokens: int = 0
     seconds: float = 0.0
     piece_seconds: float = 0.0
     schedule: Iterator[float] | None = None
-    """Instead of these: when the reply starts, and when each piece is due, by the server's clock."""
+    """Instead of the two above: when the reply starts, and when each piece is due, by the server's clock."""
     cut: int | None = None  # the number of pieces of a stream after which the connection is closed
 
     @property
@@ -107,7 +107,7 @@ class Reply:
 
 
 class Ending(Enum):
-    """The state in which a fault leaves the connection; without one it stays open."""
+    """What a fault does with the connection in the end; without an ending it stays open."""
 
     CLOSE = "close"
     RESET = "reset"
@@ -116,7 +116,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Bytes to send, seconds to wait between them, and how to end."""
+    """Bytes to send, seconds to wait between them, and the ending."""
 
     parts: tuple[bytes | float | Ending, ...]
 
@@ -133,13 +133,13 @@ def answer_with(status: int, body: object = "", *, kind: str = "application/json
 
 
 def answer_error(status: int, message: str, *, code: str | None = None, **headers: str) -> Fault:
-    """Return an error as OpenAI words it."""
+    """Return an error in OpenAI's format."""
     body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
     return answer_with(status, body, **headers)
 
 
 def encode_reply(request: ChatRequest, reply: Reply) -> tuple[bytes, ...]:
-    """Return the head and body as one if the reply is sent whole; if streamed, the head, each event, and the end."""
+    """Return the parts to send: a streamed reply's head, events and end; another reply is one part."""
     if not request.streamed:
         return (_encode_response(200, json.dumps(_completion(request, reply)).encode()),)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -148,7 +148,7 @@ def encode_reply(request: ChatRequest, reply: Reply) -> tuple[bytes, ...]:
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """Return bytes as one chunk of HTTP; the empty one is the last."""
+    """Return bytes as one chunk of HTTP; an empty chunk is the last."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 

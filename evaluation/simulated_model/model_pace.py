@@ -1,6 +1,6 @@
 """Set the pace of a simulated model: rates, faults, reply lengths, token counts, and the prompt cache.
 
-A token is due at a fixed time after the one before, whenever this process wakes up.
+Each token is due at a fixed time after the token before, even if this process wakes up late.
 """
 
 import json
@@ -21,38 +21,38 @@ class ReplyLength:
 
 @dataclass(frozen=True, slots=True)
 class ServerPace:
-    """The server's speed. Rates are tokens a second, `math.inf` without a limit."""
+    """The server's speed. Rates are tokens per second, `math.inf` without a limit."""
 
     first_token: float = 0.4  # seconds from a request to its first token, without the time to read the prompt
     out: float = 60.0  # of one reply
-    prompt: float = 4_000.0  # at which one prompt is read
+    prompt: float = 4_000.0  # of one prompt
     total_out: float = math.inf  # of all replies together
     total_prompt: float = math.inf  # of all prompts together
     concurrency: int = 0  # requests answered at once; others wait in their order. 0: all
-    cache: bool = False  # read prompts from a cache as far as they begin like an earlier one
-    cached_cost: float = 0.0  # the time to read a cached token, as a share of the time for one that is not
+    cache: bool = False  # whether the prefix that a prompt shares with an earlier prompt is read from a cache
+    cached_cost: float = 0.0  # the time to read a cached token, as a share of the time for another token
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """Which share of requests fails, and how."""
+    """The shares of requests that fail, by kind of failure."""
 
     busy: float = 0.0
     broken: float = 0.0
-    cut: float = 0.0  # started, and cut off half-way
+    cut: float = 0.0  # started, but cut off half-way
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
-    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, if not the defaults
-    spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
+    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, where it differs from the default
+    spread: float = 0.0  # the standard deviation of lengths, as a share of their mean
     seed: int = 1
 
 
 def encode_simulation(simulated: SimulatedModel) -> str:
-    """Return settings as text for another process, which `decode_simulation` reads."""
+    """Return settings as text that `decode_simulation` reads in another process."""
     return json.dumps(asdict(simulated))
 
 
@@ -66,7 +66,7 @@ CHARACTERS_A_TOKEN = 4
 
 
 def join_messages(messages: Iterable[Mapping[str, Any]]) -> str:
-    """Return the messages of a prompt as the one text that a model reads."""
+    """Return the messages of a prompt as one text, as a model reads them."""
     return "".join(f"<{message['role']}>\n{message['content']}\n" for message in messages)
 
 
@@ -82,7 +82,7 @@ class RateMeter:
         self._free = -math.inf
 
     def take(self, tokens: int, at: float) -> float:
-        """Return when tokens requested at a time have passed; immediately if the rate has no limit."""
+        """Return when tokens that are requested at a time have passed: at once if the rate has no limit."""
         if math.isinf(self._rate):
             return at
         self._free = max(self._free, at) + tokens / self._rate
@@ -96,13 +96,13 @@ class ReplyPacer:
         self._prompts = RateMeter(pace.total_prompt)
 
     def begins(self, prompt: int, cached: int, at: float) -> float:
-        """Return when a reply starts, by the prompt's tokens, those in the cache, and the time of the request."""
+        """Return when a reply starts, from the prompt's tokens, how many are cached, and the time of the request."""
         to_read = prompt - cached + cached * self._pace.cached_cost
         alone = at + to_read / self._pace.prompt
         return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
 
     def ends(self, tokens: int, begins: float) -> Iterator[float]:
-        """Yield when each token of a reply is due; take the next one only after sending the one before."""
+        """Yield when each token of a reply is due; request the next time only after sending the token before."""
         due = begins
         for _ in range(tokens):
             due = max(due + 1 / self._pace.out, self._out.take(1, due))
@@ -114,14 +114,14 @@ MOST_BLOCKS = 1_000_000
 
 
 class PrefixCache:
-    """The prefixes of earlier prompts, in blocks that are identified by all text up to their end."""
+    """The prefixes of earlier prompts, in blocks; the hash of a block covers all text up to its end."""
 
     def __init__(self, most: int = MOST_BLOCKS) -> None:
         self._most = most
         self._known: OrderedDict[int, None] = OrderedDict()
 
     def read(self, prompt: str) -> int:
-        """Return how many tokens of a prompt's beginning are cached, in whole blocks, and cache all of it."""
+        """Return how many tokens of a prompt's prefix are cached, in whole blocks, and cache the whole prompt."""
         blocks = _hash_blocks(prompt)
         known = next((place for place, block in enumerate(blocks) if block not in self._known), len(blocks))
         for block in blocks:
@@ -133,7 +133,7 @@ class PrefixCache:
 
 
 def _hash_blocks(prompt: str) -> Sequence[int]:
-    """Return a hash for each whole block of a prompt, of it and all text before it."""
+    """Return a hash for each whole block of a prompt, computed from the block and all text before it."""
     size, made, before = BLOCK_TOKENS * CHARACTERS_A_TOKEN, list[int](), 0
     for at in range(0, len(prompt) - size + 1, size):
         before = hash((before, prompt[at : at + size]))

@@ -1,7 +1,7 @@
 """Serve a scripted model over HTTP: connections, pace, faults, counts.
 
-`ModelServer` replies by a script and `serve` runs it in this process. It handles bare connections, because it also
-resets them and cuts replies.
+`ModelServer` answers with the replies of a script, and `serve` runs it in this process. It uses raw connections,
+because it also resets them and cuts replies.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from evaluation.simulated_model.chat_protocol import (
 )
 
 Script = Callable[[ChatRequest], Reply | Fault]
-"""Returns the answer to a request that the rules of the protocol allow."""
+"""A function that returns the answer to a request that the rules of the protocol allow."""
 _CHAT = (re.compile("/v1/chat/completions"), re.compile(r"/openai/deployments/[^/]+/chat/completions\?api-version=.+"))
 _BACKLOG = 1_000
 
 
 @dataclass(slots=True)
 class ServerCounts:
-    """A server's counts since its start."""
+    """The counts of a server since its start."""
 
     requests: int = 0
     open: int = 0
@@ -49,14 +49,14 @@ class ServerCounts:
 
 
 class ModelServer:
-    """A server in this process; `connect` makes the protocol of a connection.
+    """A server in this process; `connect` returns the protocol of a connection.
 
     Args:
         script: Returns each answer.
         profile: The kind of server, with the rules that requests must follow.
         places: How many requests are answered at once; 0 for all.
-        clock, sleep: The time, which tests replace.
-        remember: Whether to keep the requests, for tests.
+        clock, sleep: The functions for time, which tests replace.
+        remember: Whether to keep the requests for tests.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ModelServer:
     def respond(
         self, path: str, headers: Mapping[str, str], raw: bytes, out: asyncio.Transport
     ) -> "asyncio.Future[None]":
-        """Answer one request; it is counted at once."""
+        """Count one request at once and answer it."""
         request = self._check(path, headers, raw)
         if isinstance(request, Fault):
             return asyncio.ensure_future(self._fail(request, out))
@@ -252,5 +252,5 @@ async def serve(
 
 def fetch_counts(url: str) -> ServerCounts:
     """Return the counts of a running server. Blocks."""
-    with urllib.request.urlopen(f"{url.removesuffix('/v1')}/counts") as reply:  # noqa: S310 - our own server's
+    with urllib.request.urlopen(f"{url.removesuffix('/v1')}/counts") as reply:  # noqa: S310 - our own server
         return ServerCounts(**json.load(reply))

@@ -1,4 +1,4 @@
-"""A simulated model that makes its replies from the prompts at a set pace: `footnote evaluate speed serve-model`."""
+"""Make replies from prompts at a set pace, as a simulated model: `footnote evaluate speed serve-model`."""
 
 import asyncio
 import math
@@ -34,7 +34,7 @@ from evaluation.simulated_model.model_server import serve
 
 
 class PacedModel:
-    """The script of a simulated model: replies made from the prompt, at a pace, with faults by chance."""
+    """The script of a simulated model: replies made from the prompt, at a set pace, with random faults."""
 
     def __init__(self, simulated: SimulatedModel, clock: Callable[[], float] = time.monotonic) -> None:
         self._simulated, self._clock = simulated, clock
@@ -68,7 +68,7 @@ class PacedModel:
 
 @contextmanager
 def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
-    """Run a server in a process of its own, which ends with the context or this process; gives its base URL."""
+    """Run a server in a separate process, which ends with the context or with this process; yield its base URL."""
     command = [sys.executable, "-m", "evaluation.simulated_model.paced_model", encode_simulation(simulated)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -81,7 +81,7 @@ def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
 async def serve_simulation(
     simulated: SimulatedModel, until: Callable[[], Awaitable[object]], host: str = "127.0.0.1", port: int = 0
 ) -> None:
-    """Serve a simulated model and print its base URL, until something has happened."""
+    """Serve a simulated model and print its base URL, until `until` returns."""
     places = simulated.pace.concurrency
     async with serve(PacedModel(simulated), host=host, port=port, places=places, remember=False) as server:
         print(server.url, flush=True)
@@ -96,28 +96,32 @@ _DEFAULTS = ",".join(
 
 def serve_model(
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
-    out: Annotated[float, typer.Option(min=0, help="Tokens a second of one reply; 0: at once.")] = 60.0,
-    prompt: Annotated[float, typer.Option("--in", min=0, help="Tokens a second of one prompt; 0: at once.")] = 4_000.0,
-    total_out: Annotated[float, typer.Option(min=0, help="Of all replies together; 0: no limit.")] = 0.0,
-    total_in: Annotated[float, typer.Option(min=0, help="Of all prompts together; 0: no limit.")] = 0.0,
+    out: Annotated[float, typer.Option(min=0, help="Tokens per second of one reply; 0: no limit.")] = 60.0,
+    prompt: Annotated[
+        float, typer.Option("--in", min=0, help="Tokens per second of one prompt; 0: no limit.")
+    ] = 4_000.0,
+    total_out: Annotated[float, typer.Option(min=0, help="The same of all replies together.")] = 0.0,
+    total_in: Annotated[float, typer.Option(min=0, help="The same of all prompts together.")] = 0.0,
     concurrency: Annotated[int, typer.Option(min=0, help="Requests answered at once; 0: all.")] = 0,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the prefixes of prompts.")] = False,
     cached_cost: Annotated[
-        float, typer.Option(min=0, max=1, help="The time for a cached token, as a share of another's.")
+        float, typer.Option(min=0, max=1, help="The time for a cached token, as a share of another token's time.")
     ] = 0.0,
-    lengths: Annotated[str, typer.Option(help="Tokens by kind of reply, 5x25: five of them.")] = _DEFAULTS,
-    spread: Annotated[float, typer.Option(min=0, help="Standard deviation of lengths, of their mean.")] = 0.0,
+    lengths: Annotated[str, typer.Option(help="Tokens by kind of reply; 5x25: 5 items of 25 tokens.")] = _DEFAULTS,
+    spread: Annotated[
+        float, typer.Option(min=0, help="Standard deviation of lengths, as a share of their mean.")
+    ] = 0.0,
     busy: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 429.")] = 0.0,
     broken: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 500.")] = 0.0,
     cut: Annotated[float, typer.Option(min=0, max=1, help="Share of streams cut off half-way.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of lengths, contents and faults.")] = 1,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: a free one.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of lengths, contents and faults.")] = 1,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen at; 0: a free port.")] = 0,
 ) -> None:
     """Serve a simulated model with OpenAI's chat protocol until Ctrl-C, and print its base URL.
 
-    It answers all prompts of Footnote at the set pace, from the passages in the prompt, so that a deployment can be
-    sized before its server exists. It has no knowledge. GET /counts returns the requests and tokens so far.
+    It answers all prompts of Footnote at the set pace with text from the prompt's passages, so that a deployment can be
+    sized before its server exists. It has no knowledge. GET /counts returns the counts of requests and tokens.
 
     Example: footnote evaluate speed serve-model --first-token 0.4 --out 60 --in 4000 --total-out 2000
     then: OPENAI_BASE_URL=http://127.0.0.1:8123/v1 OPENAI_MODEL=simulated footnote ask "Who opens the office?"
@@ -138,11 +142,11 @@ def serve_model(
     except KeyboardInterrupt:
         return
     except OSError as error:
-        raise EvaluationError(f"{host}:{port} cannot be listened on: {error.strerror}.", hint="Try --port 0.") from None
+        raise EvaluationError(f"Cannot listen at {host}:{port}: {error.strerror}.", hint="Try --port 0.") from None
 
 
 def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
-    """Return lengths that are written as `query=15,split=5x25`. Raises `EvaluationError`."""
+    """Read reply lengths such as `query=15,split=5x25`. Raises `EvaluationError`."""
     lengths = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         length = _LENGTH.fullmatch(part)

@@ -1,6 +1,6 @@
-"""Stand in for a language model in this process: replies by rules, from what a prompt shows, at every stage.
+"""Replace a language model in this process by functions that make a reply from the prompt.
 
-A stage without lines of its own replies as the simulated model does.
+Prompts for which scripts have no replies are answered as by the simulated model.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ WHOLE = r"(?s).+"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedLLM:
-    """An `LLM` that replies by a function; tokens are estimated from the length of the texts."""
+    """An `LLM` whose replies a function writes; tokens are estimated from the length of the texts."""
 
     name: str
     write: Callable[[ModelCall], Awaitable[str]]
     pieces: str = WHOLE
-    """The pattern of the pieces of a stream. In one piece a run is the same each time, whatever the clock."""
+    """The pattern of the pieces of a stream. With one piece a run does not depend on the clock."""
 
     def structured(self, stage: str) -> bool:
         del stage
@@ -50,7 +50,7 @@ def script_stages(name: str, replies: Mapping[str, Callable[[str], str]], pieces
     """Return a model for one conversation; `replies` make the reply at a stage from the last message of the prompt."""
 
     async def write(call: ModelCall) -> str:
-        await asyncio.sleep(0)  # as a remote model does, it lets other calls start
+        await asyncio.sleep(0)  # other calls can start, as with a remote model
         return reply_unscripted(call.messages) or replies[call.stage](call.messages[-1].text)
 
     return ScriptedLLM(name, write, pieces)

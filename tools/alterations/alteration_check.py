@@ -1,7 +1,6 @@
 """Measure how many altered sentences a verifier rejects, and how many harmless variants it accepts."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from evaluation.answers.question_sets import TrueSentence, find_true_sentences
 from evaluation.claims.claim_metrics import ScoredClaims, find_threshold_losing
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import AsJson, compute_share, print_report, render_table
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
 from storage.language.words import count_words, words
@@ -54,13 +53,13 @@ class AlteredSentence:
 
 
 def is_usable(sentence: TrueSentence) -> bool:
-    """Return whether a text is a complete sentence on one line, of 6 to 45 words."""
+    """Return whether a text is a complete sentence on one line, with 6 to 45 words."""
     text = sentence.text
     return text[:1].isupper() and text.endswith(".") and "\n" not in text and count_words(text) in _WORD_COUNTS
 
 
 def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]:
-    """Return every kind of alteration; names are replaced by names from the sentences of `pool`.
+    """Return every kind of alteration; names are replaced with names from the sentences of `pool`.
 
     A word that also occurs in lower case, such as "teacher", is not used as a name.
     """
@@ -81,7 +80,7 @@ def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]
 
 
 def choose_sentences(sentences: Sequence[TrueSentence], count: int, rng: Random) -> list[TrueSentence]:
-    """Return up to `count` random sentences; the kinds of alteration take turns in choosing one that they can alter."""
+    """Return up to `count` random sentences; the kinds of alteration alternate in choosing one that they can alter."""
     candidates = shuffle(list(dict.fromkeys(filter(is_usable, sentences))), rng)
     queues = [_find_alterable(candidates, change, rng) for change in build_changers(candidates).values()]
     chosen: dict[TrueSentence, None] = {}
@@ -96,9 +95,9 @@ def choose_sentences(sentences: Sequence[TrueSentence], count: int, rng: Random)
 
 
 def alter_sentences(sentences: Sequence[TrueSentence], rng: Random) -> Iterator[AlteredSentence]:
-    """Yield each sentence unchanged and with one change of each possible kind, then those with values of the passage.
+    """Yield each sentence unchanged and with one change of each possible kind, then changes to values of its passage.
 
-    The last have their own random generator, so that the others do not depend on them.
+    The changes to values of the passage have their own random generator, so that the others do not depend on them.
     """
     changers = build_changers(sentences)
     for sentence in sentences:
@@ -142,18 +141,18 @@ class JudgedAlteration:
 
 
 def alterations(
-    dump: Annotated[Path, typer.Option(help="Source of true sentences: a wiki dump, or a folder.")],
+    dump: Annotated[Path, typer.Option(help="Source of true sentences: a wiki dump or a folder.")],
     count: Annotated[int, typer.Option(min=1, help="How many true sentences.")] = 500,
     seed: Annotated[int, typer.Option(help="Seed for sentences and changes.")] = 7,
     verifier: Annotated[str, typer.Option(help=f"The verifier: {', '.join(VERIFIERS)}.")] = "local",
     examples: Annotated[int, typer.Option(min=0, help="Show up to this many mistakes of each kind.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure how many altered sentences are caught, by kind, and how many true and harmless ones are kept.
+    """Measure how many altered sentences are caught by kind, and how many true and harmlessly changed ones are kept.
 
-    Each sentence is compared with its own passage. An altered one is certainly unsupported, because the new number,
-    name, date or unit does not occur in the passage. Rows "of the same passage" are harder: there the new
-    value occurs in another sentence of the passage, about something else.
+    Each sentence is compared with its own passage. An altered sentence is certainly unsupported, because the new
+    number, name, date or unit does not occur in the passage. Rows "of the same passage" are harder: the new value
+    occurs in another sentence of the passage, about something else.
 
     Example: python -m tools.alterations.alteration_check --dump enwiki-2016-shortened.xml.bz2 --examples 3
     """
@@ -162,15 +161,13 @@ def alterations(
     source = FolderSource(dump) if dump.is_dir() else WikipediaDump(dump)
     sentences = choose_sentences(list(find_true_sentences(source)), count, rng)
     if not sentences:
-        raise EvaluationError(f"{dump} holds no sentence that could be altered.", hint="Name a dump with articles.")
+        raise EvaluationError(f"{dump} has no sentence that can be altered.", hint="Name a dump with articles.")
     altered = list(alter_sentences(sentences, rng))
     claims = [build_claim(sentence, number) for number, sentence in enumerate(altered)]
     judged = decide_acceptance(altered, asyncio.run(judge_claims(claims, open_verifier(claims))))
     report, mistakes = report_alterations(judged), list_mistakes(judged, examples)
-    if as_json:
-        print(json.dumps({"schema": 1, "verifier": verifier, **report, "mistakes": mistakes}))
-    else:
-        print(render_alterations(verifier, report), *_render_mistakes(mistakes), sep="\n")
+    text = "\n".join((render_alterations(verifier, report), *_render_mistakes(mistakes)))
+    print_report({"verifier": verifier, **report, "mistakes": mistakes}, text, as_json=as_json)
 
 
 def build_claim(sentence: AlteredSentence, number: int) -> LabelledClaim:
@@ -212,7 +209,7 @@ def report_alterations(judged: Sequence[JudgedAlteration]) -> dict[str, Any]:
 
 
 def list_mistakes(judged: Sequence[JudgedAlteration], limit: int) -> dict[str, list[dict[str, Any]]]:
-    """Return up to `limit` mistakes of each kind in order, with the verifier's reasons."""
+    """Return the first mistakes of each kind, up to `limit`, with the verifier's reasons."""
     mistakes: dict[str, list[dict[str, Any]]] = {}
     for result in judged:
         altered, verifier = result.altered, result.outcome.judged
@@ -254,7 +251,7 @@ def _shares_by_kind(judged: Iterable[JudgedAlteration]) -> dict[str, dict[str, A
         by_kind.setdefault(result.altered.kind, []).append(result.right)
     if by_kind:
         by_kind["all of these"] = [right for group in by_kind.values() for right in group]
-    return {kind: {"count": len(group), "share": round(sum(group) / len(group), 4)} for kind, group in by_kind.items()}
+    return {kind: {"count": len(group), "share": compute_share(group)} for kind, group in by_kind.items()}
 
 
 def _render_mistakes(mistakes: dict[str, list[dict[str, Any]]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Change dates, numbers and units in a sentence, or respell them."""
+"""Change dates, numbers and units in a sentence, or spell them differently."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class Change:
 
 
 ChangeProposer = Callable[[str, Random], Iterator[Change]]
-"""Proposes changes of a sentence in random order; none if nothing can be changed."""
+"""A function that proposes changes of a sentence in random order; none if nothing can be changed."""
 
 
 def replace_span(text: str, span: tuple[int, int], new: str, absent: Sequence[str] = ()) -> Change:
@@ -32,7 +32,7 @@ def replace_span(text: str, span: tuple[int, int], new: str, absent: Sequence[st
 
 
 def has_value(value: str, text: str) -> bool:
-    """Return whether a text has a value as a whole token, in any case: 1.5 and 50 do not have 5."""
+    """Return whether a text has a value as a whole token, whatever its case: 1.5 and 50 do not have the value 5."""
     before = r"(?<![\w.,])(?<!\w-)" if value[:1].isdigit() else r"(?<!\w)"
     after = r"(?!\w|[.,]\d)" if value[-1:].isalnum() else ""
     return bool(re.search(before + re.escape(value) + after, text, re.IGNORECASE))
@@ -65,7 +65,7 @@ class DateMention:
     year: DateSpan | None
 
     def swap_day_and_month(self, text: str) -> str:
-        """Return the date with day and month swapped; empty if it has no day."""
+        """Return the date with day and month in reverse order; empty if it has no day."""
         if not self.day:
             return ""
         month, day, year = (text[slice(*part)] if part else "" for part in (self.month, self.day, self.year))
@@ -111,7 +111,7 @@ def move_day(text: str, rng: Random) -> Iterator[Change]:
 
 
 def reorder_date(text: str, rng: Random) -> Iterator[Change]:
-    """Swap day and month."""
+    """Write day and month of a date in reverse order."""
     for date in shuffle([date for date in find_dates(text) if date.day], rng):
         yield replace_span(text, date.span, date.swap_day_and_month(text))
 
@@ -145,7 +145,7 @@ def _date(match: re.Match[str]) -> DateMention:
 _DIGITS = re.compile(r"(?<![\w.,/–-])(?<!\d\s)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/–]|[.,:-]\d|-\w|\s\d{3}\b)")
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _SHARES = (0.12, 0.25, 0.4, 0.7)
-"""By what share of its value a number changes; larger than any rounding."""
+"""The shares of its value by which a number changes; they are larger than any rounding."""
 _MIN_WITH_COMMAS = 10_000
 
 
@@ -218,7 +218,7 @@ def number_word_values() -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def _digits_to_words() -> dict[str, str]:
-    """Return number words by digits, from two: "one" is more often a pronoun than a number."""
+    """Return number words from two on, by their digits: "one" is more often a pronoun than a number."""
     return {str(value): word for word, value in number_word_values().items() if value > 1}
 
 
@@ -274,7 +274,7 @@ class UnitMention:
 
 
 def change_unit(text: str, rng: Random) -> Iterator[Change]:
-    """Give a number another unit of the same kind, or an amount another currency."""
+    """Replace the unit of a number with another of the same kind, or the currency of an amount."""
     for measure in shuffle(_find_measures(text), rng):
         family = next(family for family in vocabulary()["units"] if measure.unit in family)
         for other in shuffle([unit for unit in family if unit != measure.unit and unit[measure.form]], rng):
@@ -286,7 +286,7 @@ def change_unit(text: str, rng: Random) -> Iterator[Change]:
 
 
 def respell_unit(text: str, rng: Random) -> Iterator[Change]:
-    """Write a unit out or abbreviate it, percent too."""
+    """Spell out or abbreviate a unit or percent."""
     for measure in shuffle(_find_measures(text), rng):
         other = measure.unit[0 if measure.form else _PLURAL]
         if other:

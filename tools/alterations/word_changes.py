@@ -1,4 +1,4 @@
-"""Change names, roles, negation, comparisons or wording of a sentence, or insert values of its passage."""
+"""Change names, roles, negation, comparisons or wording of a sentence, or use other values of its passage."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ from tools.alterations.sentence_changes import (
 _PLACE_PREPOSITIONS = frozenset({"in", "at", "near", "from", "around", "across", "throughout", "to"})
 _ADJECTIVE = re.compile(r".{2,}(?:ian|ean|ish|ese|can|man|ic|ch)s?")
 _NAME_END = re.compile(r"[.,;)]|['’]?\s(?!of\b|for\b)[a-z]+\s|\Z")
-"""Matches after a name that no longer name starts with."""
+"""Matches after a name that is complete, not the start of a longer name."""
 _MAX_PERSON_WORDS = 3
 _LAST_WORD_SHARE = 0.3
-"""How often only the last word of a longer name is replaced."""
+"""The share of longer names of which only the last word is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def find_names(text: str) -> list[NameMention]:
 
 
 def build_name_swapper(pool: Sequence[NameMention]) -> ChangeProposer:
-    """Return a change that replaces a name by another of its kind and word count from `pool`."""
+    """Return a proposer that replaces a name with another of its kind and word count from `pool`."""
     by_kind: dict[tuple[str, int], list[NameMention]] = {}
     for name in {name.text: name for name in pool}.values():
         by_kind.setdefault((name.kind, len(name.words)), []).append(name)
@@ -116,7 +116,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _moved_from() -> re.Pattern[str]:
-    """Match up to the place that somebody moved from; a mere range from A to B is the same when swapped."""
+    """Match up to the place that somebody moved from; a range from A to B means the same when swapped."""
     return re.compile(rf"\b(?:{'|'.join(vocabulary()['moves'])})\b(?: [\w’'-]+){{0,5}}? from(?: the)? \Z")
 
 
@@ -143,7 +143,7 @@ def add_negation(text: str, rng: Random) -> Iterator[Change]:
 
 
 def remove_negation(text: str, rng: Random) -> Iterator[Change]:
-    """Remove a "not" or "never", contracted or not."""
+    """Remove "not" or "never", also a contracted "not"."""
     for match in shuffle([*_NOT.finditer(text)], rng):
         yield replace_span(text, match.span(), "")
     contracted = {short: long for long, short in vocabulary()["contractions"].items()}
@@ -184,7 +184,7 @@ def toggle_contraction(text: str, rng: Random) -> Iterator[Change]:
 
 
 def retype_marks(text: str, rng: Random) -> Iterator[Change]:
-    """Replace typographic quotation marks, apostrophes and dashes by plain ones, or the reverse."""
+    """Replace typographic quotation marks, apostrophes and dashes with plain ones, or plain apostrophes with others."""
     del rng
     plain = text.translate(_TYPOGRAPHIC)
     if plain != text:
@@ -214,7 +214,7 @@ def _capitalise(text: str) -> str:
 
 
 NeighbourProposer = Callable[[str, str, Random], Iterator[Change]]
-"""Proposes changes to a sentence (first argument) with values that only its passage (second argument) has."""
+"""A function that changes a sentence (first argument) with values that only its passage (second argument) has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ _FindValues = Callable[[str], Sequence[_NeighbourValue]]
 
 
 def _propose_from(values: _FindValues) -> NeighbourProposer:
-    """Replace a value by one of its kind that only other sentences of the passage have."""
+    """Replace a value with one of its kind that only other sentences of the passage have."""
 
     def propose(text: str, passage: str, rng: Random) -> Iterator[Change]:
         others = list({value.text: value for value in values(passage) if not has_value(value.text, text)}.values())

@@ -1,6 +1,7 @@
 """Fit the weights of the extractive system's scoring and abstention, and write them into the code.
 
-Two regressions for each regime: which candidate answers, then whether the best one does. Deterministic.
+There are two regressions for each regime: which candidate answers the question, and whether the best candidate does.
+The result is deterministic.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ _PACE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """The candidates of one question: their rows of features, which are right, and the question's weight."""
+    """The candidates of one question: their rows of features, which of them are right, and the question's weight."""
 
     features: Floats
     right: Booleans
@@ -48,9 +49,9 @@ class CandidateChoice:
 
 
 def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> Floats:
-    """Return the weights under which right candidates are most likely to be chosen (a conditional logit).
+    """Return the weights with which right candidates are most likely to be chosen (a conditional logit).
 
-    Every choice must have a right candidate.
+    Every question must have a right candidate.
     """
     scale = _scale(np.vstack([choice.features for choice in choices]))
     most = max(len(choice.right) for choice in choices)
@@ -74,10 +75,10 @@ def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> F
 
 
 def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 1.0) -> Floats:
-    """Return bias and weights of a logistic regression, found by Newton's method."""
+    """Return bias and weights of a logistic regression, fitted with Newton's method."""
     scale, middle = _scale(signs), signs.mean(axis=0)
     rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
-    penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # a trace on the bias: few examples leave it open
+    penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # tiny for the bias, which few examples do not determine
     fitted = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-rows @ fitted))
@@ -92,7 +93,7 @@ def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 
 
 
 def _scale(rows: Floats) -> Floats:
-    """Return each column's deviation; 1 for one that never varies."""
+    """Return the standard deviation of each column; 1 for a constant column."""
     deviations: Floats = rows.std(axis=0)
     return np.where(deviations > 1e-9, deviations, 1.0)
 
@@ -104,7 +105,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
-    """Minimize with Adam, from zero."""
+    """Minimize with Adam, starting at zero."""
     weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
     for step in range(1, _STEPS + 1):
         slope = gradient(weights)
@@ -114,11 +115,11 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
 
 
 EXAM_FOLDS = 8
-EVERY = 2  # of a set's many questions, one in this number is asked
-HANDBOOKS_COUNT = 6.0
-"""The weight of a handbook question relative to one of a set: they are fewer, and less similar to their pages."""
+EVERY = 2  # only every second question of a set is asked, because sets have many
+HANDBOOK_WEIGHT = 6.0
+"""The weight of a handbook's question relative to a set's: they are fewer, and less similar to their pages."""
 LEAST_EXAMPLES = 100
-"""With fewer, such as a handbook's questions in another language, a regime is not fitted."""
+"""A regime with fewer examples, such as a handbook's questions in another language, is not fitted."""
 REGIMES = ("trusted", "lexical")
 SCORES = [field.name for field in fields(CandidateFeatures)]
 SIGNS = [field.name for field in fields(AnswerFeatures)]
@@ -126,7 +127,7 @@ SIGNS = [field.name for field in fields(AnswerFeatures)]
 
 @dataclass(frozen=True)
 class ExamExample:
-    """The outcome of a question, and whether the documents answer it."""
+    """The outcome of a question, whether the documents answer it, and its weight."""
 
     outcome: ExamOutcome
     answerable: bool
@@ -156,12 +157,12 @@ def calibrate(
     exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
     abstain: Annotated[float, typer.Option(help="Share of the answerable questions to abstain from.")] = 0.08,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
-    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, in a folder for each exam.")] = None,
     learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
     """Fit the weights of the extractive system to questions with known answers.
 
-    Held-out questions are skipped. The weights in the code named "trusted" were made by
+    Held-out questions are skipped. The weights in the code for the regime "trusted" were made with
 
     python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
     evaluation/answers/questions/*_handbook*.json evaluation/answers/questions/*_everyday.json
@@ -182,11 +183,11 @@ def _thin_out(exam: Exam) -> Exam:
 
 
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
-    """Ask all exams, also without the answering documents, and return their outcomes except held-out ones."""
+    """Ask all exams, with and without the answering documents; return the outcomes of questions not held out."""
     made: list[ExamExample] = []
     rerank = open_reader()
     for exam in exams:
-        weight = 1.0 if exam.removable else HANDBOOKS_COUNT
+        weight = 1.0 if exam.removable else HANDBOOK_WEIGHT
         async with open_exam(exam, home and home / exam.name) as store:
             outcomes = await ask_exam(exam, store, rerank)
             without = await ask_exam(exam, store, rerank, without_answers=True)
@@ -196,7 +197,7 @@ async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[Exa
 
 
 def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
-    """Return the examples of the regimes with enough of them; the other regimes keep their weights."""
+    """Return the examples of the regimes that have enough; the other regimes keep their weights."""
     many = Counter(example.regime for example in examples)
     return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
@@ -214,13 +215,13 @@ def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeight
 
 
 def fit_scores(examples: Sequence[ExamExample]) -> dict[str, float]:
-    """Fit the weights of scoring to the questions whose answer is among the candidates."""
+    """Fit the weights of the scoring to the questions with an answer among the candidates."""
     choices = [choice for example in examples if example.answerable and (choice := _build_choice(example)).right.any()]
     return _named(SCORES, fit_choice(choices))
 
 
 def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
-    """Return an example with its candidates scored and ordered by other weights."""
+    """Return an example with its candidates scored and ordered with other weights."""
     ranked = example.outcome.considered.ranked
     again = [replace(answer, score=answer_ranking.weigh_features(answer.features, weights)) for answer in ranked]
     considered = replace(
@@ -230,7 +231,7 @@ def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
 
 
 def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
-    """Fit a judge to the learnable examples, and shift it so that 0.5 abstains from that weighted share."""
+    """Fit a judge to the learnable examples, and set its bias so that it abstains from a weighted share of them."""
     rows = _sign_rows(examples)
     true = np.array([example.answerable for example in examples])
     fair = np.array([_is_learnable(example) for example in examples])
@@ -242,10 +243,10 @@ def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
 
 
 def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
-    """Cross-validate over groups; return the figures by exam.
+    """Cross-validate over groups of questions, and return shares by exam.
 
-    Returns shares: of answerable questions with the right sentence first, among the first three candidates, and of
-    abstentions; and of abstentions among unanswerable ones.
+    The shares are of answerable questions with the right sentence first or among the first three candidates, and of
+    abstentions from answerable and from unanswerable questions.
     """
     place = assign_folds([example.outcome.posed.group for example in examples], EXAM_FOLDS)
     tallies: dict[str, list[tuple[str, float]]] = {}
@@ -284,7 +285,7 @@ def _build_choice(example: ExamExample) -> CandidateChoice:
 
 
 def _is_learnable(example: ExamExample) -> bool:
-    """Return whether the judge can learn from an example: of an answerable one, the answer must be among the best."""
+    """Return whether the judge can learn from an example: an answerable question needs its answer in the top three."""
     return not example.answerable or bool(_build_choice(example).right[:3].any())
 
 

@@ -1,8 +1,8 @@
 """Fit the weights of the augmenter's learned policy to recorded turns, and write them into the code.
 
-Each turn is played both ways, with evidence acquired and without; the reward of either is the utility of its notes (do
-they hold the known answer) less a price for each call. With both rewards known, the policy of the highest expected
-reward is a logistic regression on which way was better, each turn weighed by how much. Deterministic.
+Each turn is run with and without acquiring evidence. The reward is 1 if the notes contain the known answer, less a
+price for each call. Because both rewards are known, the policy with the highest expected reward is a logistic
+regression on which choice was better, with the difference as each turn's weight. The result is deterministic.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ from storage.language.words import content_terms, words
 from tools.training.answer_weights import Floats, fit_judge
 
 FOLDS = 8
-PRICE = 0.05  # of one call, in utility: twenty calls are worth one more turn whose notes hold the answer
+PRICE = 0.05  # of one call: twenty calls are worth one more turn whose notes contain the answer
 SIGNS = [field.name for field in fields(PolicySigns)]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """The features before an action, and the utility of the notes without and with it."""
+    """The features before the decision, and the utility of the notes without and with acquired evidence."""
 
     group: str
     signs: PolicySigns
@@ -51,25 +51,25 @@ class RecordedTurn:
 
     @property
     def gain(self) -> float:
-        """The reward of acquiring evidence minus that of not acquiring it, which saves one call."""
+        """The reward of acquiring evidence, which costs a call, minus the reward of not acquiring it."""
         return self.acquired - self.without - PRICE
 
 
 def fit_policy(turns: Sequence[RecordedTurn]) -> Floats:
-    """Return bias and weights."""
+    """Return the bias and weights of a policy."""
     signs = np.array([astuple(turn.signs) for turn in turns])
     gains = np.array([turn.gain for turn in turns])
     return fit_judge(signs, gains > 0, np.abs(gains))
 
 
 def acquires(weights: Floats, turn: RecordedTurn) -> bool:
-    """Return the decisions of a policy with these weights."""
+    """Return whether a policy with these weights acquires evidence."""
     score = weights[0] + weights[1:] @ np.array(astuple(turn.signs))
     return bool(1 / (1 + np.exp(-score)) >= EVEN_CHANCE)
 
 
 def cross_validate(turns: Sequence[RecordedTurn]) -> Mapping[str, Mapping[str, float]]:
-    """Return utility, calls for evidence and reward a turn of each policy, on groups that none was fitted to."""
+    """Return each policy's utility, calls and reward per turn, on groups that it was not fitted to."""
     folds = assign_folds([turn.group for turn in turns], FOLDS)
     learned = []
     for fold in range(FOLDS):
@@ -91,9 +91,9 @@ def _measure(decided: Sequence[tuple[RecordedTurn, bool]]) -> Mapping[str, float
 
 
 async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
-    """Play the turns of a file of transcripts, with the queries that were written by hand, or of questions.
+    """Run the turns of a file of transcripts, with their hand-written queries, or of a file of questions.
 
-    The query of a question without a transcript is its words of substance and what it borrows. Raises `UnreadableSet`.
+    The query of a question is its content words and those it takes from the conversation. Raises `UnreadableSet`.
     """
     exam = read_documents(path)
     async with open_corpus(exam.source, exam.corpus, home and home / exam.corpus) as app:
@@ -136,7 +136,7 @@ async def _record(
         recorded.append(RecordedTurn(group, read_signs(memory.context, kit.limits.looked_up), *holds))
         return Status.ABSTAINED
 
-    entry = SystemEntry("recorder", "Plays a turn both ways.", play)
+    entry = SystemEntry("recorder", "Runs a turn with and without acquired evidence.", play)
     request = TurnRequest(talk.question.text, TERMINAL, earlier=talk.earlier, system=entry.name)
     await answer(replace(app, llm=model, systems={entry.name: entry}), request, lambda _: None)
     return recorded
@@ -148,13 +148,13 @@ def _holds(memory: WorkingMemory, answers: Sequence[Sequence[str]]) -> bool:
 
 
 def train(
-    files: Annotated[list[Path], typer.Argument(help="Files of transcripts, and of questions over handbooks.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of transcripts, and of questions about handbooks.")],
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
-    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a corpus.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, in a folder for each corpus.")] = None,
 ) -> None:
     """Fit the learned policy.
 
-    The weights in the code were made by
+    The weights in the code were made with
 
     python -m tools.training.policy_weights evaluation/answers/questions/transcripts/*.json
     evaluation/answers/questions/*_handbook*.json

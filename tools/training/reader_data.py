@@ -1,4 +1,4 @@
-"""Questions to train the answer reader: SQuAD's and XQuAD's, headings of articles, FAQs of hotels and restaurants."""
+"""Make questions to train the answer reader, from SQuAD and XQuAD, headings of articles, and FAQs of hotels."""
 
 import json
 import math
@@ -19,10 +19,10 @@ from storage.language.words import content_terms
 from storage.types import Passage, PassageKind, Span
 
 NEAR = 12  # passages that share a question's words
-LEAST_OTHERS = 5  # other answers of the same place
+LEAST_OTHERS = 5  # other answers about the same hotel or restaurant
 MIN_TOKENS = 30  # tokens of a passage that a heading can ask for
-MOST_TOKENS = 88  # of a passage in training: a few sentences around the answer take half the time of all of it
-WHOLE = 0.25  # how often a passage is read whole anyway
+MOST_TOKENS = 88  # tokens of a passage in training: a few sentences around the answer take half the time
+WHOLE = 0.25  # the share of longer passages that are read whole anyway
 DULL_HEADINGS = frozenset(
     {"references", "see also", "external links", "notes", "further reading", "bibliography", "sources", "citations"}
 )
@@ -56,7 +56,7 @@ class ReadPassage:
 
 @dataclass(slots=True)
 class ReaderQuestion:
-    """A question, and by number the passages of its own paragraph, the tokens that answer it, and others like it."""
+    """A question, the numbers of its own and of similar passages, and the tokens that answer it."""
 
     article: str
     text: str
@@ -70,7 +70,7 @@ class ReaderQuestion:
 def read_squad_questions(
     articles: Sequence[Mapping[str, Any]], passages: list[ReadPassage], tokenize: Tokenize
 ) -> Iterator[ReaderQuestion]:
-    """Yield the questions of articles in SQuAD's form; their passages are added to `passages`."""
+    """Yield the questions of articles in SQuAD's format; their passages are added to `passages`."""
     for article in articles:
         title = article["title"].replace("_", " ")
         for paragraph in article["paragraphs"]:
@@ -98,7 +98,7 @@ def read_squad_questions(
 def read_heading_questions(
     dump: Path, passages: list[ReadPassage], tokenize: Tokenize, chance: random.Random
 ) -> Iterator[ReaderQuestion]:
-    """Yield a dump's headings as questions, answered by their own passages and by no other of the page."""
+    """Yield a dump's headings as questions; only the passages of its section answer a heading."""
     for document in WikipediaDump(dump).documents({}):
         if not isinstance(document, ChangedDocument):
             continue
@@ -123,9 +123,9 @@ def read_heading_questions(
 def read_faq_questions(
     path: Path, passages: list[ReadPassage], tokenize: Tokenize, chance: random.Random
 ) -> Iterator[ReaderQuestion]:
-    """Yield the frequent questions of DSTC 11's hotels and restaurants.
+    """Yield the frequent questions about the hotels and restaurants of DSTC 11.
 
-    Each is asked of a passage composed of its answer and others of the same place, and of one without its answer.
+    Each has a passage composed of its answer and other answers about the same place, and one without its answer.
     """
     for kind in json.loads(path.read_text(encoding="utf-8")).values():
         for hotel in kind.values():
@@ -147,7 +147,7 @@ def read_faq_questions(
 
 
 def find_near(questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassage]) -> None:
-    """Give each question the passages, of all that the questions are asked of, that BM25 ranks best for it."""
+    """Set each question's similar passages: those of all questions that BM25 ranks highest for it."""
     among = sorted({number for question in questions for number in question.own})
     counts = {number: Counter(content_terms(passages[number].text, "en")) for number in among}
     mean = sum(map(Counter.total, counts.values())) / len(counts)
@@ -167,7 +167,7 @@ def find_near(questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassag
 
 
 def crop_passage(passage: ReadPassage, gold: frozenset[int], chance: random.Random) -> Span:
-    """Choose a run of sentences that holds the gold tokens: its first token and its end."""
+    """Choose successive sentences that contain the gold tokens; return the first token and the end."""
     size = len(passage.ids)
     if size <= MOST_TOKENS or chance.random() < WHOLE:
         return 0, size
@@ -208,7 +208,7 @@ def _join_sentences(title: str, sentences: Sequence[str], tokenize: Tokenize) ->
 
 
 def _find_tokens(passage: ReadPassage, begin: int, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the tokens of spans of a paragraph in a passage that begins at `begin`, if it holds them whole."""
+    """Return the tokens of a paragraph's spans in a passage that begins at `begin` and contains them whole."""
     inside = [(start - begin, end - begin) for start, end in spans if begin >= 0]
     whole = [(start, end) for start, end in inside if start >= 0 and end <= len(passage.text)]
     return frozenset(

@@ -1,8 +1,9 @@
 """Train the answer reader: MiniLM finds the answer to a question in a passage, or detects its absence.
 
-Each token gets a score for belonging to an answer, and each passage one for holding none. Two losses teach them: within
-a passage, and over all passages of a question, where only the tokens of the answer are right. The table of words and
-the lowest layer stay as they are. Seeded; needs PyTorch and, to be quick, a processor that multiplies in bfloat16.
+Each token gets a score for being part of an answer, and each passage a score for having no answer. There are two
+losses: within a passage, and over all passages of a question, where only the tokens of the answer are right. The word
+embeddings and the lowest layer are not trained. Training is seeded, needs PyTorch, and is fast only on a processor that
+multiplies in bfloat16.
 """
 
 import hashlib
@@ -36,17 +37,17 @@ from tools.training.reader_data import (
     read_squad_questions,
 )
 
-HELD = ("Normans", "Warsaw", "Packet_switching")  # articles that the first pass is measured on
-QUESTIONS = 20  # of a step
-HEAD_PACE = 10  # times as fast as the rest, as it begins from nothing
+HELD = ("Normans", "Warsaw", "Packet_switching")  # articles on which the first pass is measured
+QUESTIONS = 20  # in a step
+HEAD_PACE = 10  # the learning rate of the head relative to the rest, because its first weights are random
 WARM_UP = 0.06
-NEAR_MISS = 0.5  # the weight of a paragraph that only seems to answer: it is hard, and must not dominate the rest
+NEAR_MISS = 0.5  # the weight of a paragraph that only seems to answer: it is hard, and must not dominate the loss
 BATCH = 12
 LONGEST_TEXT = 100_000
 
 
 class Reader(nn.Module):
-    """The encoder under the names of its weights' file, and a head with two numbers a token."""
+    """The encoder, with the names of its weights' file, and a head with two numbers for each token."""
 
     def __init__(self, weights: Path) -> None:
         super().__init__()
@@ -105,7 +106,6 @@ def choose_passages(
 ) -> Iterator[Shown]:
     """Choose passages for a question: those with the answer, and some that are only similar."""
     shown = list(question.gold) or question.own[:1] if question.own else []
-    others = [number for number in question.own if number not in shown]
     others = [
         number
         for number in question.near[:8]
@@ -152,7 +152,7 @@ def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
 
 
 def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
-    """Return one question's loss: the mean of its passages', and that of choosing among all their tokens."""
+    """Return the loss of one question: the mean over its passages, plus the loss of choosing among all their tokens."""
     alone, right = [], []
     for example, logits in zip(shown, scores, strict=True):
         whole = torch.logsumexp(torch.cat([torch.zeros(1), logits]), 0)
@@ -166,10 +166,10 @@ def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help="Folder of retrieval_qa: SQuAD's half and XQuAD.")],
-    dump: Annotated[Path, typer.Argument(help="A Wikipedia dump, whose headings are asked for.")],
-    faqs: Annotated[Path, typer.Argument(help="DSTC 11's knowledge.json, frequent questions of hotels.")],
-    steps: Annotated[tuple[int, int], typer.Option(help="Steps of 20 questions, in the first pass and the second.")] = (
+    data: Annotated[Path, typer.Argument(help="The folder retrieval_qa with a half of SQuAD and XQuAD.")],
+    dump: Annotated[Path, typer.Argument(help="A Wikipedia dump; its headings become questions.")],
+    faqs: Annotated[Path, typer.Argument(help="DSTC 11's knowledge.json: frequent questions about hotels.")],
+    steps: Annotated[tuple[int, int], typer.Option(help="Steps of 20 questions in the first and second pass.")] = (
         690,
         660,
     ),
@@ -177,7 +177,7 @@ def train(
 ) -> None:
     """Train the answer reader and write its weights.
 
-    The first pass leaves out three articles and is measured on them; the second learns from all.
+    The first pass leaves out three articles and is measured on them. The second pass learns from all articles.
 
     Example: python -m tools.training.reader_weights data/retrieval_qa enwiki.xml.bz2 knowledge.json
     """
@@ -221,7 +221,7 @@ def learn(
     *,
     pace: float,
 ) -> None:
-    """Learn from rounds of so many questions of each source, at a pace that rises and falls again."""
+    """Learn in rounds with the given number of questions of each source; the learning rate rises, then falls."""
     body, head = reader.learned(head=False), reader.learned(head=True)
     groups = [{"params": body, "lr": pace}, {"params": head, "lr": HEAD_PACE * pace}]
     descent = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
@@ -246,10 +246,10 @@ def learn(
 
 @torch.no_grad()
 def evaluate(reader: Reader, questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassage]) -> dict[str, float]:
-    """Measure on articles not trained on.
+    """Measure a reader on articles that it was not trained on.
 
-    Returns the share of questions whose best sentence, of the three passages that BM25 ranks first, has the answer; and
-    the share of near misses detected at 10% false abstentions.
+    Return the share of questions for which the best sentence of the first three passages by BM25 has the answer, and
+    the share of near misses that are detected at 10% false abstentions.
     """
     reader.eval()
     first, known, missed = [], [], []
@@ -288,7 +288,7 @@ def export(reader: Reader, path: Path) -> None:
 
 
 def _quantize(model: Any, folder: Path, work: Path) -> bytes:
-    """Return a model with eight-bit weights, one scale for each row; `folder` holds the weights that it points to."""
+    """Return a model with eight-bit weights and a scale for each row; `folder` has the weights that it refers to."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 

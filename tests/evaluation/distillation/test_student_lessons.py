@@ -136,7 +136,7 @@ def test_refined_draft_is_one_lesson_without_withheld_sentences():
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (step("draft", "It is blue [2].", **DRAFTED), "nothing of the draft was said"),
+        (step("draft", "It is blue [2].", **DRAFTED), "no sentence of the draft passed"),
         (step("verify", "Hm.", claim="At nine.", **VERIFIED), "its reply cannot be read"),
         (
             step("verify", "Verdict: SUPPORTS", claim="At nine.", talk=1, sentences=["gone:0-3"]),
