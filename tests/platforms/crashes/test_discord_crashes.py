@@ -1,4 +1,4 @@
-"""kill -9 while a command is answered on Discord, whose token is valid for a quarter of an hour, and between shards."""
+"""kill -9 before a command of Discord is deferred, in a long private answer, and with several shards."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,14 +18,10 @@ from tests.platforms.discord.state import GUILD, OTHER_GUILD, Message
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RULES
 from tests.thorough import THOROUGH
 
-LATER = 16 * 60.0
-"""Seconds after which an interaction's token is invalid."""
-SOURCE = "[1] Skarholm lighthouse"
-
 
 @dataclass
 class Restart:
-    """Crashes a bot, and starts another, perhaps later."""
+    """Crashes a bot, and starts another."""
 
     scene: Scene
     row: Any = None
@@ -39,16 +35,13 @@ class Restart:
     def answer(self) -> str:
         return text(self.scene.answer)
 
-    async def run(self, point: Point, later: float = 0.0, question: str = BUILT) -> "Restart":
+    async def run(self, point: Point, question: str = BUILT) -> "Restart":
         """Interactions that were not deferred by the crash are too late for it afterwards."""
         discord: Any = self.scene.workspace.server
         await self.scene.crash(point, question)
         discord.ack_seconds = 0.0
-        for message in discord.state.ours() if later else ():
-            message.nonce = None  # Discord remembers it for a few minutes
-        discord.token_seconds = discord.token_seconds if not later else 0.0
-        spec, key = self.scene.spec, self.scene.workspace.question_key(self.scene.asks)
-        async with self.scene.start(replace(spec, now=spec.now + later)) as process:
+        key = self.scene.workspace.question_key(self.scene.asks)
+        async with self.scene.start(self.scene.spec) as process:
             await process.until_ready()
             await process.until(lambda: process.is_over(key))
         self.row = (await self.scene.aftermath()).row
@@ -83,26 +76,6 @@ async def test_private_command_not_deferred_in_time_asks_its_user_to_repeat_it(
         assert after.row.outcome != DeliveryOutcome.DELIVERED
 
 
-@pytest.mark.parametrize("moment", ["before", "after"] if THOROUGH else ["after"])
-async def test_private_answer_is_uncertain_once_its_token_expired(
-    forks: ForkServer, filled: Path, tmp_path: Path, moment: Any
-) -> None:
-    async with restart_of("discord, private", forks, filled, tmp_path) as restart:
-        after = await restart.run(Point("final edit", moment), LATER)
-        assert after.row.outcome == DeliveryOutcome.UNCERTAIN
-        assert after.answer.count(SOURCE) == (moment == "after")
-        assert len(after.messages) == 1
-
-
-async def test_command_is_answered_in_the_channel_once_its_token_expired(
-    forks: ForkServer, filled: Path, tmp_path: Path
-) -> None:
-    async with restart_of("discord, command", forks, filled, tmp_path) as restart:
-        after = await restart.run(Point("turn_closed", "after"), LATER)
-        assert after.row.outcome == DeliveryOutcome.DELIVERED
-        assert after.answer.count(SOURCE) == 1
-
-
 LONG = [
     Point("final post", "after"),
     Point("note posted", "before", 2),
@@ -129,20 +102,10 @@ async def test_long_private_answer_has_no_message_twice(
         assert len(strays) <= (str(point) in {"after final post", "before note posted 2"})
 
 
-POINTS = [Point("post", "after"), Point("final edit", "before")]
+POINTS = [Point("post", "after"), Point("final edit", "before", 2)]
 
 
 @pytest.mark.parametrize("point", POINTS if THOROUGH else POINTS[:1], ids=str)
-async def test_post_is_found_when_its_nonce_is_forgotten(
-    forks: ForkServer, filled: Path, tmp_path: Path, point: Point
-) -> None:
-    async with restart_of("discord", forks, filled, tmp_path) as restart:
-        after = await restart.run(point, LATER)
-        assert after.row.outcome == DeliveryOutcome.DELIVERED
-        assert after.answer.count(SOURCE) == len(after.messages) == 1
-
-
-@pytest.mark.parametrize("point", [POINTS[0], replace(POINTS[1], nth=2)] if THOROUGH else POINTS[:1], ids=str)
 async def test_questions_of_each_shard_are_answered_once(
     forks: ForkServer, filled: Path, tmp_path: Path, point: Point
 ) -> None:
