@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from aiohttp import web
 
+from tests.platforms import markup
 from tests.platforms.clock import Clock
+from tests.platforms.reading import Reader
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,28 @@ class Text(Protocol):
     def pings(self) -> Sequence[str]: ...
     @property
     def links(self) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text in a message or a view; `where`: its id. `kind`: a text, or an element that links or pings by itself."""
+
+    text: str
+    where: str
+    kind: Literal["text", "link", "ping"] = "text"
+    read: Reader = field(kw_only=True)
+
+    @property
+    def pings(self) -> list[str]:
+        if self.kind != "text":
+            return [self.text] * (self.kind == "ping")
+        return list(self.read(self.text).pings) or markup.pings(self.text)
+
+    @property
+    def links(self) -> list[str]:
+        if self.kind != "text":
+            return [self.text] * (self.kind == "link")
+        return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from bot.types import Place
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 
-DIRECT, GROUP = "D", "G"  # the types of channels without a team
+DIRECT = "D"  # the type of DMs
 _AUTOMATIC = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
 _TYPES = frozenset({"", "me"})  # of users' posts; other types are the server's own
 _ADDED = "system_add_to_channel"
@@ -37,7 +37,7 @@ class ChannelInfo:
     """A channel."""
 
     id: str
-    kind: str  # its type: open, private, or one of those above
+    kind: str  # its type, such as open or private
     team: str = ""
     name: str = ""
     shared: bool = False  # whether users of other servers are in it

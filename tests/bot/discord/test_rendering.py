@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import unescape
 from itertools import chain
 from typing import Any
 
@@ -61,7 +62,9 @@ def ids(message: DiscordMessage) -> list[str]:
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
     view = replace(view, mentions=people)
     made = render_messages(view)
-    urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+    # The readers decode entities in addresses, as clients may.
+    shown_sources = (*view.sources, *view.nearest, *filter(None, [view.quote]))
+    urls = {unescape(sanitize_url(source.url)) for source in shown_sources}
 
     for message in made:
         checked(build_post(message, "key", build_nonce("key", 0), reply_to="1"), CREATE, new=True)

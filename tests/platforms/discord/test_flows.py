@@ -14,7 +14,7 @@ from tests.platforms.discord.workspace import actions, workspaces
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
 from tests.platforms.fake_server import BROKEN, LIMITED, Fault
 
-RETRACT, EXAMPLE = translate("button_retract", "en"), translate("button_example", "en")
+RETRACT = translate("button_retract", "en")
 ANSWERED = f"""\
 Ana: @Footnote When was Skarholm lighthouse built?
 Footnote, to Ana: Skarholm lighthouse was built in 1887. [1]

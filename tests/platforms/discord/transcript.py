@@ -10,12 +10,12 @@ Ben: @Footnote When was the lighthouse built?
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tests.platforms import markup
 from tests.platforms.discord.components import BUTTON, CONTAINER, LABEL, ROW, nested
 from tests.platforms.discord.state import BOT, DM, LOADING, STARTER, Channel, Message, State
+from tests.platforms.fake_server import Piece
 from tests.platforms.markup import UNSEEN, discord_words
 from tests.platforms.reading import discord
 
@@ -134,43 +134,24 @@ def _text(text: str, state: State) -> str:
     return UNSEEN.sub("", "".join([*parts, discord_words(named[end:])]))
 
 
-# At worst.
+# Every ping and link that a client could read into a message.
 
-
-@dataclass(frozen=True)
-class Piece:
-    """A text, and its place."""
-
-    text: str
-    where: str = ""
-    """The message's id, or the modal."""
-    link: bool = False
-    """Whether it is an address that something links to by itself."""
-
-    @property
-    def pings(self) -> list[str]:
-        return [] if self.link else list(discord(self.text).pings) or markup.pings(self.text)
-
-    @property
-    def links(self) -> list[str]:
-        if self.link:
-            return [self.text]
-        return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
+_piece = partial(Piece, read=discord)
 
 
 def of_message(message: Message) -> list[Piece]:
-    found = [Piece(message.content, message.id), *_of(message.components, message.id)]
+    found = [_piece(message.content, message.id), *_of(message.components, message.id)]
     return [piece for piece in found if piece.text]
 
 
 def of_modal(modal: Mapping[str, Any], where: str) -> list[Piece]:
-    return [Piece(modal["title"], where), *(piece for piece in _of(modal["components"], where) if piece.text)]
+    return [_piece(modal["title"], where), *(piece for piece in _of(modal["components"], where) if piece.text)]
 
 
 def _of(components: list[dict[str, Any]], where: str) -> Iterator[Piece]:
     for _, one in nested(components):
         for name in ("content", "label", "placeholder", "description", "value"):
             if isinstance(one.get(name), str):
-                yield Piece(one[name], where)
+                yield _piece(one[name], where)
         if isinstance(one.get("url"), str):
-            yield Piece(one["url"], where, link=True)
+            yield _piece(one["url"], where, "link")

@@ -100,29 +100,22 @@ def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
     (slack.wrote if everybody else slack.showed)(state.add(message))
 
 
-SLACKBOT = "USLACKBOT"
-
-
 class Settling:
-    """Waits for acknowledgements, and shows their effect or their failure to the user."""
+    """Waits for acknowledgements, and applies them."""
 
     def __init__(self, slack: Any) -> None:
         self._slack = slack
 
     def command(self, delivery: Delivery, form: dict[str, Any]) -> None:
-        where = form["channel_id"], form["user_id"]
-
         def settle(body: Any) -> None:
-            if isinstance(body, str) and body:
-                body = {"text": body}
+            body = {"text": body} if isinstance(body, str) and body else body
             if body:
-                take(self._slack, Hook(*where, 0.0), body)
+                take(self._slack, Hook(form["channel_id"], form["user_id"], 0.0), body)
 
-        self._when(delivery, settle, where, f"{form['command']} failed with the error “dispatch_failed”")
+        self._when(delivery, settle)
 
     def interaction(self, delivery: Delivery, body: dict[str, Any], view: View | None) -> None:
         """Apply the response to an interaction: only submissions have one."""
-        channel = body.get("channel", {}).get("id", "")
 
         def settle(answer: Any) -> None:
             if body["type"] == "view_submission" and view:
@@ -130,29 +123,21 @@ class Settling:
             elif answer:
                 self._slack.refused.append(Refused(body["type"], "an answer to what takes none"))
 
-        self._when(delivery, settle, (channel, body["user"]["id"]), "This app did not respond.")
+        self._when(delivery, settle)
 
-    def _when(self, delivery: Delivery, settle: Any, where: tuple[str, str], failed: str) -> None:
+    def _when(self, delivery: Delivery, settle: Any) -> None:
         def done(answer: asyncio.Future[Any]) -> None:
             if answer.cancelled():
-                self._tell(*where, failed)
                 return
             try:
                 settle(answer.result())
             except Refusal as refusal:
                 self._slack.refused.append(Refused("acknowledgement", str(refusal)))
-                self._tell(*where, failed)
             except Exception as error:  # noqa: BLE001  a callback's error would only be logged
                 self._slack.errors.append(error)
             self._slack.notify()
 
         delivery.answer.add_done_callback(done)
-
-    def _tell(self, channel: str, user: str, text: str) -> None:
-        if channel:
-            state = self._slack.state
-            state.add(Message(state.ts(), channel, SLACKBOT, text, only=user))
-            self._slack.notify()
 
     def _submitted(self, view: View, answer: dict[str, Any]) -> None:
         """Close the modal, or show another one in its place."""

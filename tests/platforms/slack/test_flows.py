@@ -23,7 +23,6 @@ Ana: @footnote When was Skarholm lighthouse built?
     [Evidence] [Take back]
     [👍] [👎]"""
 NONSENSE = "Do penguins love jazz?"
-EXAMPLE = translate("button_example", "en")
 ADMIN = {"slack": {"bot_token": "x", "app_token": "x", "admins": ["slack:T1/U9"]}}
 
 

@@ -12,11 +12,11 @@ Ana: @footnote When was the lighthouse built?
 import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
-from tests.platforms import markup
+from tests.platforms.fake_server import Piece
 from tests.platforms.markup import UNSEEN, markdown_words, slack_words
 from tests.platforms.reading import slack
 from tests.platforms.slack.state import Message, State, View
@@ -206,51 +206,26 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = Mapping
 )
 
 
-# At worst.
+# Every ping and link that a client could read into a message.
 
-
-Dialect = Literal["mrkdwn", "markdown", "plain", "rich", "link", "ping"]
-"""The last two are the links and mentions of elements of their own."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A text, and its place."""
-
-    dialect: Dialect
-    text: str
-    where: str = ""
-    """The message's ts or the view's id."""
-
-    @property
-    def pings(self) -> list[str]:
-        if self.dialect == "ping":
-            return [self.text]
-        return [] if self.dialect == "link" else list(slack(self.text).pings) or markup.pings(self.text)
-
-    @property
-    def links(self) -> list[str]:
-        if self.dialect in {"link", "ping"}:
-            return [self.text] * (self.dialect == "link")
-        return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
+piece = partial(Piece, read=slack)
 
 
 def of_message(message: Message) -> list[Piece]:
-    found = [("mrkdwn", message.text)] if not message.stream else []
-    found += _of(message.blocks)
+    found = [*([(message.text, "text")] if not message.stream else []), *_of(message.blocks)]
     if stream := message.stream:
         texts = [part for kind, part in stream.parts if kind == "text"]
         # Also whole: a token may be split over two appended pieces.
-        found += [("markdown", text) for text in (*texts, "".join(texts))]
+        found += [(text, "text") for text in (*texts, "".join(texts))]
         for task in stream.tasks.values():
-            found += [("markdown", task.get(name, "")) for name in ("title", "details")]
+            found += [(task.get(name, ""), "text") for name in ("title", "details")]
         for kind, part in stream.parts:
             found += _of(part) if kind == "blocks" else []
-    return [Piece(dialect, text, message.ts) for dialect, text in found if text]  # type: ignore[arg-type]
+    return [piece(text, message.ts, kind) for text, kind in found if text]  # type: ignore[arg-type]
 
 
 def of_view(view: Mapping[str, Any], where: str) -> list[Piece]:
-    return [Piece(dialect, text, where) for dialect, text in _of(view) if text]  # type: ignore[arg-type]
+    return [piece(text, where, kind) for text, kind in _of(view) if text]  # type: ignore[arg-type]
 
 
 def _of(value: Any) -> Iterator[tuple[str, str]]:
@@ -264,13 +239,12 @@ def _of(value: Any) -> Iterator[tuple[str, str]]:
 def _of_object(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kind, text = value.get("type"), value.get("text")
     if kind == "user":
-        yield "ping", f"<@{value['user_id']}>"
+        yield f"<@{value['user_id']}>", "ping"
     if isinstance(text, str):
-        known = {"mrkdwn": "mrkdwn", "text": "rich", "link": "rich"}
-        yield known.get(str(kind), "plain"), text
-    for name, dialect in {"url": "link", "title": "plain"}.items():
+        yield text, "text"
+    for name, kind in {"url": "link", "title": "text"}.items():
         if isinstance(value.get(name), str):
-            yield dialect, value[name]
+            yield value[name], kind
     for item in value.values():
         if isinstance(item, (list, Mapping)):
             yield from _of(item)

@@ -6,4 +6,3 @@ from tests.platforms.discord.methods import commands, interactions, messages, pe
 ROUTES: tuple[Route, ...] = tuple(
     route for family in (messages, threads, people, commands, interactions) for route in family.ROUTES
 )
-NAMES = frozenset(route.name for route in ROUTES)

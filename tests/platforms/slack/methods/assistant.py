@@ -6,7 +6,7 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.posting import visible
 from tests.platforms.slack.state import Status
-from tests.platforms.slack.transcript import Piece
+from tests.platforms.slack.transcript import piece
 
 
 def _status(slack: Any, call: Call) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def _status(slack: Any, call: Call) -> dict[str, Any]:
     if call["status"]:
         until = slack.state.clock.now() + limits.STATUS_SECONDS
         slack.state.statuses[place] = Status(call["status"], loading, until)
-        slack.texts |= {Piece("mrkdwn", text, f"status of {place[1]}"): None for text in (call["status"], *loading)}
+        slack.texts |= {piece(text, f"status of {place[1]}"): None for text in (call["status"], *loading)}
     slack.notify()
     return {}
 
