@@ -198,11 +198,11 @@ async def test_reindexing_rebuilds_equal_indexes(tmp_path):
         store.lexical.clear()
         with pytest.raises(StorageError, match=r"missing|holds 0 of"):
             await store.check()
-        heard = []
+        steps = []
 
-        count = await store.reindex(lambda done, total: heard.append((done, total)))
+        count = await store.reindex(lambda done, total: steps.append((done, total)))
 
-        assert (count, heard[-1]) == (4, (4, 4))
+        assert (count, steps[-1]) == (4, (4, 4))
         assert await contents(store, "handbook") == before
         await store.check()
 

@@ -46,32 +46,32 @@ async def test_mark_is_passed_to_the_next_listing_of_changes(store):
 class Busy(Scripted):
     """A source that lists nothing until its activity was reported."""
 
-    heard: threading.Event
+    noted: threading.Event
     doing = ""
 
     def documents(self, known, since=""):
         """Report an activity, wait until that was noted, and list."""
         self.doing = "downloads it, 1 of 2 GB"
-        assert self.heard.wait(60)
+        assert self.noted.wait(60)
         self.doing = ""
         return super().documents(known, since)
 
 
 async def test_activity_before_the_listing_is_reported_and_recorded(store):
     source, steps = Busy(pages("a")), []
-    source.heard = threading.Event()
+    source.noted = threading.Event()
 
-    async def noted():
+    async def is_recorded():
         return any(run.doing == "downloads it, 1 of 2 GB" for run in await store.runs.recent(1))
 
-    async def looked():
-        await until(noted)
-        source.heard.set()
+    async def confirm():
+        await until(is_recorded)
+        source.noted.set()
 
-    looking = asyncio.create_task(looked())
+    confirming = asyncio.create_task(confirm())
     await refresh_corpus(source, "c", store, progress=steps.append)
 
-    await looking
+    await confirming
     assert (steps[0].doing, steps[0].done, steps[-1].doing, steps[-1].done) == ("downloads it, 1 of 2 GB", 0, "", 1)
     assert (await last(store)).doing == ""
 
@@ -110,9 +110,9 @@ async def test_unexpected_error_is_recorded_by_its_type_only(store):
 async def test_mass_removal_is_held_back_until_confirmed(store):
     """Other changes are applied, and the run's fault says what to do."""
     await run(store, Scripted(pages(*FIFTY), marked="m1"))
-    tenth = Scripted([*pages(*FIFTY[:5]), *pages("new")], marked="m2")
+    shrunk = Scripted([*pages(*FIFTY[:5]), *pages("new")], marked="m2")
 
-    report = await run(store, tenth)
+    report = await run(store, shrunk)
 
     assert (report.added, report.unchanged, report.removed, report.held_back) == (1, 5, 0, 45)
     assert "45 of 50 documents" in report.fault
@@ -121,7 +121,7 @@ async def test_mass_removal_is_held_back_until_confirmed(store):
     assert (await store.manifest.checkpoint("c")).mark == "m1"
     assert len(await keys(store)) == 51
 
-    confirmed = await run(store, tenth, confirm_removal=True)
+    confirmed = await run(store, shrunk, confirm_removal=True)
     assert (confirmed.removed, confirmed.held_back, confirmed.fault) == (45, 0, "")
     assert await keys(store) == {*FIFTY[:5], "new"}
     assert (await store.manifest.checkpoint("c")).mark == "m2"

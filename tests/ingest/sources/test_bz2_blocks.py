@@ -48,9 +48,9 @@ def test_blocks_before_damage_are_unpacked(packed, tmp_path):
     broken.write_bytes(content)
     cut.write_bytes(content[: len(content) // 3])
 
-    for path, said in ((broken, "is damaged near byte"), (cut, "ends too early, at byte")):
+    for path, message in ((broken, "is damaged near byte"), (cut, "ends too early, at byte")):
         read = []
-        with pytest.raises(DumpTruncated, match=said):
+        with pytest.raises(DumpTruncated, match=message):
             read.extend(read_blocks(path, lambda ranges: (range_.unpack() for range_ in ranges)))
         assert read
         assert XML.startswith(b"".join(read))

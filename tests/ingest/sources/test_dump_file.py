@@ -75,7 +75,7 @@ def test_damage_is_located_in_the_packed_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"[{}]", "is JSON"),
@@ -90,11 +90,11 @@ def test_damage_is_located_in_the_packed_file(tmp_path):
         (bz2.compress(b""), "contains no text"),
     ],
 )
-def test_wrong_files_are_rejected_with_a_hint(tmp_path, content, said):
+def test_wrong_files_are_rejected_with_a_hint(tmp_path, content, message):
     path = tmp_path / "dump"
     path.write_bytes(content)
 
-    with pytest.raises(DumpError, match=said) as failure:
+    with pytest.raises(DumpError, match=message) as failure:
         list(read_blocks(path))
     assert failure.value.hint
 

@@ -185,16 +185,16 @@ def test_older_dump_never_replaces_a_newer_one(mirror, world):
 
 def test_download_progress_is_reported(mirror, world):
     mirror.fault("20261101-" + PLAIN, resets(2_000))
-    heard = []
+    steps = []
     web = WebClient(
-        RequestPolicy(AGENT, gap=0.5, tries=4), wait=lambda _: heard.append(source.doing), clock=lambda: 0.0
+        RequestPolicy(AGENT, gap=0.5, tries=4), wait=lambda _: steps.append(source.doing), clock=lambda: 0.0
     )
     find = make_article_finder(world.server.url + "/", WIKI)
     source = DumpMirror(WIKI, web, world.folder / "dumps", find=find, free=lambda _: 10**12)
     source.documents()
 
-    assert heard[0] == "looks for the latest dump of simplewiki"
-    assert f"downloads simplewiki-20261101-{PLAIN}, 0.0 MB of 0.0 MB" in heard
+    assert steps[0] == "looks for the latest dump of simplewiki"
+    assert f"downloads simplewiki-20261101-{PLAIN}, 0.0 MB of 0.0 MB" in steps
 
 
 def test_unusable_dumps_are_reported_with_reasons(mirror, world):

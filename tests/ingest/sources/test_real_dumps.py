@@ -53,7 +53,7 @@ def test_every_article_is_read(name, number, language):
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "said"),
+    ("name", "key", "reason_part"),
     [
         ("aawiki-20260101-pages-meta-current-schema0.11.xml.bz2", "1269", "its text is empty"),
         ("zhwiki-2018-broken-1.xml", "13", "the page has no title"),
@@ -61,11 +61,11 @@ def test_every_article_is_read(name, number, language):
         ("zhwiki-2018-broken-4.xml", "13", "its text is empty"),
     ],
 )
-def test_pages_without_text_are_reported_with_their_position(name, key, said):
+def test_pages_without_text_are_reported_with_their_position(name, key, reason_part):
     pages, [(failed, reason)] = read(DATA / name)
 
     assert (pages, failed) == ({}, key)
-    assert said in reason
+    assert reason_part in reason
     assert re.search(r"line [\d,]+, byte [\d,]+ of the XML", reason)
 
 

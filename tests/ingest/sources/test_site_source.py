@@ -218,7 +218,7 @@ BOMB = (
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (Answer(404), "answers HTTP 404"),
         (Answer(403), "may not be read"),
@@ -237,9 +237,9 @@ BOMB = (
         (Answer(500), "answers HTTP 500"),
     ],
 )
-def test_invalid_sitemap_is_rejected_in_one_line(world, answer, said):
+def test_invalid_sitemap_is_rejected_in_one_line(world, answer, message):
     world.site.pages["/sitemap.xml"] = answer
-    with pytest.raises(SourceUnavailable, match=said) as raised:
+    with pytest.raises(SourceUnavailable, match=message) as raised:
         world.source().documents(world.known)
     assert "\n" not in str(raised.value)
 
