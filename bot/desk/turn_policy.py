@@ -146,7 +146,7 @@ class Cooldown:
     """Lets each person ask once in so many seconds."""
 
     def __init__(self, seconds: Callable[[], float], now: Callable[[], float] = monotonic) -> None:
-        """Set it up. `seconds` returns the wait after a question that is asked now; 0 for none."""
+        """Create the cooldown. `seconds` returns the wait after a question that is asked now; 0 for none."""
         self._seconds, self._now = seconds, now
         self._asked: dict[str, _LastQuestion] = {}
 

@@ -120,7 +120,7 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Reports when it listens, and installs no signal handlers."""
+    """A uvicorn server that reports when it listens, and installs no signal handlers."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -61,17 +61,6 @@ async def test_handle_is_not_in_the_repr(queue: Queue) -> None:
     assert "secret" not in f"{row!r} {asked('a')!r}"
 
 
-async def test_known_key_is_stored_once_and_unchanged(queue: Queue, clock: Clock) -> None:
-    first, _ = await queue.put(asked("a"))
-    await queue.finish(first.ticket, "delivered")
-    clock.now += MINUTE
-
-    again, new = await queue.put(asked("a", body={"text": "another"}, channel="slack:T1/C2"))
-
-    assert (new, again) == (False, await queue.get(first.ticket))
-    assert (again.state, again.body, again.taken_at) == ("done", {"text": "What is a?"}, NOON)
-
-
 async def test_one_of_many_puts_of_a_key_is_new(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         taken = await asyncio.gather(*(Queue(database).put(asked("a")) for database in (one, other) for _ in range(20)))
@@ -114,6 +103,19 @@ async def test_lease_lasts_while_renewed_then_expires(queue: Queue) -> None:
     assert (row.owner, row.lease_until) == ("two", NOON + 5 * MINUTE)
 
 
+async def test_released_question_waits_with_its_progress(queue: Queue) -> None:
+    (ticket,) = await put(queue, "a")
+    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+    await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
+
+    await queue.release(ticket)
+
+    row = await queue.get(ticket)
+    assert row
+    assert (row.state, row.owner, row.lease_until) == ("waiting", "", None)
+    assert (row.turn_id, row.sending, row.posted, row.handle) == ("t1", True, ("p1",), "secret")
+
+
 async def test_done_question_stays_done_without_its_handle(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as database:
         queue = Queue(database, clock=Clock())
@@ -147,20 +149,6 @@ async def test_notes_change_only_named_fields(queue: Queue) -> None:
     assert (row.turn_id, row.sending, row.posted) == ("", False, ("p2",))
     assert await queue.get(other) == (await queue.put(asked("b")))[0]
     assert await queue.get(999) is None
-
-
-async def test_done_question_is_asked_again_with_another_text(queue: Queue) -> None:
-    (ticket,) = await put(queue, "a")
-    assert not await queue.reopen(ticket, "Too early?")
-    await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
-    await queue.finish(ticket, "delivered")
-
-    assert await queue.reopen(ticket, "In other words?")
-
-    row = await queue.get(ticket)
-    assert row
-    assert (row.state, row.outcome, row.turn_id, row.sending) == ("waiting", "", "", False)
-    assert (row.posted, row.body, row.handle) == (("p1",), {"text": "In other words?"}, "")
 
 
 async def test_possibly_answered_questions_are_read_newest_first(queue: Queue, clock: Clock) -> None:

@@ -73,7 +73,7 @@ def copied(found: Notes) -> str:
 def weighed(call: ModelCall) -> str:
     """Verify claims by their words: supported where one sentence has them all, refuted where only numbers differ.
 
-    One claim is told with its reasoning first, numbered ones a line each.
+    A single claim gets its reasoning before the verdict; numbered claims get one line each.
     """
     numbered = re.findall(r"^Claim (\d+): (.*)$", turn_of(call), re.MULTILINE)
     if numbered:

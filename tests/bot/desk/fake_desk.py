@@ -84,7 +84,7 @@ class World:
     log: list[LogEntry] = field(default_factory=list)
     posts: dict[str, tuple[str, View]] = field(default_factory=dict)
     """By message: the question's key and the view."""
-    told: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     fuse: Fuse = field(default_factory=Fuse)
     broken: set[str] = field(default_factory=set)
     """The methods of queue and record that fail."""
@@ -285,7 +285,7 @@ class MemoryPlatform:
     async def tell(self, asked: Question, text: str) -> None:
         del asked
         await self._reach("tell")
-        self.world.told.append(text)
+        self.world.notices.append(text)
         await self.world.fuse.step()
 
     async def _reach(self, name: str) -> None:
@@ -410,8 +410,8 @@ def make_desk(
     world = world or World()
     platform, system, waits = MemoryPlatform(world, **traits), EchoSystem(world), ManualClock()
 
-    async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
-        del house
+    async def plan(app: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
+        del app
         request = TurnRequest(asked.text, asked.asker, id=turn_id, ticket=row.ticket)
         return TurnPlan(request, system.answer, refused=world.refused)
 

@@ -12,7 +12,7 @@ from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from pipeline.types import Status
 from tests.bot.desk.fake_record import CORPORA, NOTHING, FakePlatform, FakeRecord, RecordedTurn, in_channel, in_dm
-from tests.bot.desk.fake_record import settings as told_settings
+from tests.bot.desk.fake_record import settings as record_settings
 from tests.thorough import sample
 
 CHANNELS, USERS = ("C1", "C2", "C3"), ("U1", "U2")
@@ -90,7 +90,7 @@ def test_actions_reveal_nothing_of_an_unreadable_corpus(turns, readers, narrowed
 
 
 async def _pressed(turns, readers, narrowed, presses):
-    record, platform = FakeRecord(told_settings(readers, ask=("slack:T1/U9",)), narrowed=narrowed), FakePlatform()
+    record, platform = FakeRecord(record_settings(readers, ask=("slack:T1/U9",)), narrowed=narrowed), FakePlatform()
     actions = AnswerActions(record, {"slack": platform})
     for recorded in turns:
         record.add(recorded)
@@ -103,14 +103,14 @@ async def _pressed(turns, readers, narrowed, presses):
         assert not leaks(result, may)
         assert not leaks(list(platform.posts.values())[posts:], may)
         assert not leaks([text for _, text, _ in platform.called], set())
-        if door != "sources" and (not recorded or not _could_be_told(recorded, by, shared=shared)):
+        if door != "sources" and (not recorded or not _may_see(recorded, by, shared=shared)):
             assert result == NOTHING
         if door == "evidence" and recorded and not set(recorded.cited + recorded.found + recorded.earlier) <= may:
             assert result == NOTHING
     assert all(channel[2] == ("U9",) for channel in platform.called)
 
 
-def _could_be_told(recorded: RecordedTurn, by: Asker, *, shared: bool) -> bool:
+def _may_see(recorded: RecordedTurn, by: Asker, *, shared: bool) -> bool:
     same_channel = recorded.asker.kind == by.kind == "channel" and recorded.asker.channel == by.channel
     return by.user == recorded.asker.user or (same_channel and (shared or not recorded.only_asker))
 
@@ -119,7 +119,7 @@ def _could_be_told(recorded: RecordedTurn, by: Asker, *, shared: bool) -> bool:
 @given(turns=turned, readers=readers, narrowed=narrowed, by=people, door=st.sampled_from(DOORS))
 def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, by, door):
     async def recorded(turns):
-        record, platform = FakeRecord(told_settings(readers), narrowed=narrowed), FakePlatform()
+        record, platform = FakeRecord(record_settings(readers), narrowed=narrowed), FakePlatform()
         for one in turns:
             record.add(one)
         result = await press(AnswerActions(record, {"slack": platform}), door, 1, turns[0], by)

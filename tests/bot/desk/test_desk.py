@@ -54,7 +54,7 @@ async def test_unstorable_question_is_refused_once(caplog):
 
     assert taken == [IntakeStatus.REFUSED] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
-    assert setup.world.told == [translate("unrecorded", "en")]
+    assert setup.world.notices == [translate("unrecorded", "en")]
 
 
 async def test_questions_of_a_conversation_are_answered_in_order():
@@ -379,7 +379,7 @@ async def test_unrecordable_question_is_not_answered(method):
         setup.world.broken.add(method)
         await setup.desk.take(question())
         await settle()
-        texts = setup.world.told + [view.text for view in setup.world.read()]
+        texts = setup.world.notices + [view.text for view in setup.world.read()]
         setup.world.broken.clear()
         for _ in range(10):
             await setup.clock.move(60.0)

@@ -75,7 +75,7 @@ async def test_actions_follow_rights_that_changed_since(matrix, platform):
         foreign = frozenset({"C3", "D-U2"} if number % 2 else ())
         await matrix.allow(readers, foreign, STANDINGS[number % len(STANDINGS)])
         for (owner, question), who in itertools.product(questions.items(), WHO):
-            ticket, entries = await matrix.ticket(question), _could_be_told(owner, who)
+            ticket, entries = await matrix.ticket(question), _may_see(owner, who)
             result = await matrix.act("evidence", ticket, who)
             whole = entries and matrix.may(*who) == set(CORPORA)
             assert isinstance(result, EvidenceView) if whole else result == NOTHING
@@ -237,7 +237,7 @@ async def test_example_is_used_only_where_its_corpora_are_readable(matrix, then)
     assert find_corpora(evidence) == (frozenset() if then else set(CORPORA))
 
 
-def _could_be_told(owner: tuple[str, str], who: tuple[str, str]) -> bool:
+def _may_see(owner: tuple[str, str], who: tuple[str, str]) -> bool:
     if owner[1] == who[1]:
         return True
     return owner[0] == who[0] != "" and owner != ("C2", "U2")

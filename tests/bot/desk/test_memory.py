@@ -25,6 +25,11 @@ async def app(tmp_path):
         yield app
 
 
+@pytest.fixture
+def conversation(app):
+    return RecordedConversation(app)
+
+
 async def before(conversation, platform=None, text="And on Sunday?", **changes):
     question, row = await conversation.take(text, **changes)
     return await recall_conversation(conversation.app, platform or FakeHistory(), question, row)
@@ -34,8 +39,7 @@ def lines(turns):
     return [(turn.speaker, turn.text) for turn in turns]
 
 
-async def test_earlier_turns_are_remembered_in_order(app):
-    conversation = RecordedConversation(app)
+async def test_earlier_turns_are_remembered_in_order(conversation):
     _, first = await conversation.ask("Wann öffnet der samovar?")
     _, second = await conversation.ask("Is the quayside open?")
 
@@ -52,8 +56,7 @@ async def test_earlier_turns_are_remembered_in_order(app):
     assert turns[1].corpora == tuple(sorted(MARKS))
 
 
-async def test_other_conversations_are_not_remembered(app):
-    conversation = RecordedConversation(app)
+async def test_other_conversations_are_not_remembered(app, conversation):
     await RecordedConversation(app, name="slack:T1/C1/2").ask("Is the merger open?")
     question, row = await conversation.take("First?")
     await conversation.ask("Is the quayside open?")
@@ -61,8 +64,7 @@ async def test_other_conversations_are_not_remembered(app):
     assert await recall_conversation(app, FakeHistory(), question, row) == ()
 
 
-async def test_messages_of_others_are_merged_by_time(app):
-    conversation = RecordedConversation(app)
+async def test_messages_of_others_are_merged_by_time(conversation):
     _, done = await conversation.ask("Is the quayside open?")
     platform = FakeHistory(
         (
@@ -87,8 +89,7 @@ async def test_messages_of_others_are_merged_by_time(app):
 
 
 @pytest.mark.parametrize("outcome", ["stopped", "retracted"])
-async def test_withdrawn_turns_are_not_remembered(app, outcome):
-    conversation = RecordedConversation(app)
+async def test_withdrawn_turns_are_not_remembered(conversation, outcome):
     await conversation.ask("Is the quayside open?", outcome=outcome)
     platform = FakeHistory(
         (
@@ -100,8 +101,7 @@ async def test_withdrawn_turns_are_not_remembered(app, outcome):
     assert await before(conversation, platform) == ()
 
 
-async def test_retracted_answer_is_not_remembered(app):
-    conversation = RecordedConversation(app)
+async def test_retracted_answer_is_not_remembered(app, conversation):
     _, done = await conversation.ask("Is the quayside open?")
     await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"retracted": True}))
 
@@ -109,23 +109,20 @@ async def test_retracted_answer_is_not_remembered(app):
 
 
 @pytest.mark.parametrize("way", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
-async def test_question_without_a_shown_answer_is_remembered(app, way):
-    conversation = RecordedConversation(app)
+async def test_question_without_a_shown_answer_is_remembered(conversation, way):
     await conversation.ask("Is the quayside open?", **way)
 
     assert lines(await before(conversation)) == [("user", "Is the quayside open?")]
 
 
-async def test_question_without_a_turn_is_remembered(app):
-    conversation = RecordedConversation(app)
+async def test_question_without_a_turn_is_remembered(app, conversation):
     _, row = await conversation.take("Is the quayside open?")
     await app.queue.finish(row.ticket, "delivered")
 
     assert lines(await before(conversation)) == [("user", "Is the quayside open?")]
 
 
-async def test_private_answer_is_remembered_only_for_its_asker(app):
-    conversation = RecordedConversation(app)
+async def test_private_answer_is_remembered_only_for_its_asker(conversation):
     _, done = await conversation.ask("Is the quayside open?", only_asker=True)
 
     mine = await before(conversation)
@@ -135,8 +132,7 @@ async def test_private_answer_is_remembered_only_for_its_asker(app):
     assert lines(theirs) == [("user", "And on Sunday?")]
 
 
-async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, tmp_path):
-    conversation = RecordedConversation(app)
+async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, conversation, tmp_path):
     await conversation.ask("Is the merger open?", system="abstaining")
     open_still = await before(conversation)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
@@ -146,8 +142,7 @@ async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, tmp_pat
     assert [turn for turn in closed if "merger" in turn.text] == []
 
 
-async def test_corpora_of_earlier_answers_are_inherited(app, tmp_path):
-    conversation = RecordedConversation(app)
+async def test_corpora_of_earlier_answers_are_inherited(app, conversation, tmp_path):
     await conversation.ask("Is the merger open?", within=("board",))
     earlier = await before(conversation)
     await conversation.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
@@ -158,8 +153,7 @@ async def test_corpora_of_earlier_answers_are_inherited(app, tmp_path):
     assert lines(turns) == [("user", "And on Sunday?")]
 
 
-async def test_narrowed_channel_does_not_remember_other_corpora(app):
-    conversation = RecordedConversation(app)
+async def test_narrowed_channel_does_not_remember_other_corpora(app, conversation):
     _, first = await conversation.ask("Is the merger open?", within=("board",))
     await conversation.ask("Is the quayside open?", within=("handbook",))
     await app.overrides.set("slack:T1/C1", "corpora", ["handbook"], by="slack:T1/U1", was=None)
@@ -177,8 +171,7 @@ async def test_narrowed_channel_does_not_remember_other_corpora(app):
     assert len(turns) == 2
 
 
-async def test_own_messages_older_than_the_log_need_all_corpora_readable(app):
-    conversation = RecordedConversation(app)
+async def test_own_messages_older_than_the_log_need_all_corpora_readable(conversation):
     platform = FakeHistory((make_message("old", "The quayside was closed.", 1, user=""),))
 
     assert lines(await before(conversation, platform)) == [("bot", "The quayside was closed.")]
@@ -192,32 +185,28 @@ async def test_recorded_answer_is_not_fetched_from_the_platform(app):
     assert await before(conversation, platform) == ()
 
 
-@pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
-async def test_failing_platform_leaves_the_logged_turns(app, fault, caplog):
-    conversation = RecordedConversation(app)
+async def test_failing_platform_leaves_the_logged_turns(conversation, caplog):
     await conversation.ask("Is the quayside open?")
 
     with caplog.at_level(logging.WARNING):
-        turns = await before(conversation, FakeHistory(fault=fault))
+        turns = await before(conversation, FakeHistory(fault=PlatformUnavailable("It is away.")))
 
     assert len(turns) == 2
     assert "cannot fetch the conversation" in caplog.text
 
 
-async def test_hanging_platform_leaves_the_logged_turns(app):
+async def test_hanging_platform_leaves_the_logged_turns(app, conversation):
     class Silent:
         async def heard(self, *_):
             await asyncio.Event().wait()
 
-    conversation = RecordedConversation(app)
     await conversation.ask("Is the quayside open?")
     question, row = await conversation.take("And on Sunday?")
 
     assert len(await recall_conversation(app, Silent(), question, row, patience=0.01)) == 2
 
 
-async def test_memory_is_limited_to_twenty_turns(app):
-    conversation = RecordedConversation(app)
+async def test_memory_is_limited_to_twenty_turns(conversation):
     platform = FakeHistory(
         tuple(make_message(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
     )
@@ -231,8 +220,7 @@ async def test_memory_is_limited_to_twenty_turns(app):
     assert max(len(turn.text) for turn in turns) <= 4_000
 
 
-async def test_unreadable_turn_is_not_remembered(app, caplog):
-    conversation = RecordedConversation(app)
+async def test_unreadable_turn_is_not_remembered(app, conversation, caplog):
     await conversation.ask("Is the quayside open?")
     _, row = await conversation.take("Is the samovar open?")
     await app.audit.append(

@@ -48,13 +48,13 @@ async def test_retraction_is_completed_at_the_next_start(way: str) -> None:
         request.cancel()
         await settle()
         before, state = edits(setup.world), setup.world.rows[1].state
-    stood = setup.world.read()
+    remaining = setup.world.read()
     setup.world.faults.clear()
     async with running_desk(setup.world):
         row = await wait_until_done(setup.world)
 
     assert ([sorted(body) for body in before], state) == ([["by", "retracted", "why"]], "running")
-    assert len(stood) == 1
+    assert len(remaining) == 1
     assert (row.outcome, setup.world.read()) == ("retracted", [])
     assert [body.get("removed") for body in edits(setup.world)] == [None, list(row.posted)]
 
@@ -64,12 +64,12 @@ async def test_retraction_is_retried_until_the_platform_is_reachable() -> None:
         request = asyncio.create_task(setup.desk.delete_question(question().key))
         for _ in range(5):
             await setup.clock.move(61.0)
-        tried, stood = setup.world.calls.count("remove"), len(setup.world.read())
+        tried, remaining = setup.world.calls.count("remove"), len(setup.world.read())
         setup.world.faults.clear()
         await setup.clock.move(61.0)
         await request
 
-    assert (tried > 3, stood, setup.world.read()) == (True, 1, [])
+    assert (tried > 3, remaining, setup.world.read()) == (True, 1, [])
     assert setup.world.rows[1].outcome == "retracted"
 
 
@@ -102,13 +102,13 @@ async def test_retraction_waits_for_the_record() -> None:
         setup.world.broken |= {"append", "claim"}
         request = asyncio.create_task(setup.desk.delete_question(question().key))
         await setup.clock.move(5.0)
-        stood = setup.world.read()
+        remaining = setup.world.read()
         setup.world.broken.clear()
         for _ in range(3):
             await setup.clock.move(61.0)
         await request
 
-    assert (shown, setup.world.read()) == (stood, [])
+    assert (shown, setup.world.read()) == (remaining, [])
 
 
 async def test_retraction_at_the_end_of_delivery_is_executed() -> None:

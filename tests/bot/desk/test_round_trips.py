@@ -12,7 +12,7 @@ from storage.types import EntryKind
 from tests.bot.desk.corpora_app import RecordedConversation, open_corpora_app
 
 MOST_WRITES, MOST_READS = 5, 5
-"""Taken, claimed, opened, closed, ended; and what was said before, the search, and whether its pages still stand."""
+"""Writes: the question is stored, claimed, opened, closed, finished. Reads: earlier turns, search, cited pages."""
 
 
 async def test_question_takes_few_transactions(tmp_path: Path) -> None:

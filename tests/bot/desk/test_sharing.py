@@ -23,6 +23,6 @@ async def test_failed_sharing_leaves_one_copy(vaults, tmp_path, failure):
         result = [await matrix.act("share", ticket, WHO) for _ in range(3)]
 
         shown = [message for message in matrix.server.messages.values() if message.key == key]
-        assert result == [translate(key, "en") for key in ("share_failed", "share_done", "share_already")]
+        assert result == [translate(name, "en") for name in ("share_failed", "share_done", "share_already")]
         assert (len(shown), matrix.server.posts[key]) == (1, 1)
         assert find_corpora(shown[0].plain) == set(CORPORA)

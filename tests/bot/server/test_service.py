@@ -14,7 +14,13 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.types import DenseMode
 from tests.storage.stores import kept, opened
 
-TRIED: list[tuple[DenseChoice, DenseChoice | None]] = [("eager", None), ("eager", "lazy"), ("off", None), ("eager", "")]
+CHOICES: list[tuple[DenseChoice, DenseChoice | None]] = [
+    ("eager", None),
+    ("eager", "lazy"),
+    ("off", None),
+    ("eager", ""),
+]
+"""The choice of the settings, and that of the command."""
 
 
 def written(home: Path, dense: DenseChoice) -> Settings:
@@ -29,13 +35,7 @@ async def test_dense_mode_follows_the_command_then_the_current_settings(tmp_path
     with opened(tmp_path) as store:
         home, modes = LocalService(App(live, store, **kept(store))), list[DenseMode]()
         source = live.current.sources["docs"]
-        tried: list[tuple[DenseChoice, DenseChoice | None]] = [
-            ("eager", None),
-            ("eager", "lazy"),
-            ("off", None),
-            ("eager", ""),
-        ]
-        for current, asked in tried:
+        for current, asked in CHOICES:
             live.current = written(tmp_path, current)
             await home.refresh("docs", source, lambda _: None, dense=asked)
             modes += [corpus.dense for corpus in await store.manifest.catalogue()]
