@@ -147,10 +147,7 @@ async def approve_turn(
 async def load_demos(
     pool: ApprovedExamples, scope: Collection[str], find_forgotten: FindForgotten
 ) -> tuple[Demonstration, ...]:
-    """Return the examples that a turn with this scope may show: approved ones, newest first, then built-in ones.
-
-    Raises `StorageError`.
-    """
+    """Return the approved examples, newest first, and built-in ones that a turn may show. Raises `StorageError`."""
     demos = filter(None, map(read_demo, await pool.all()))
     admitted = [demo for demo in demos if demo.corpora and set(demo.corpora) <= set(scope)]
     gone = await find_forgotten({document for demo in admitted for document in demo.documents})

@@ -195,10 +195,7 @@ async def _finish_uncancelled(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
-    """Close a turn that was left open, and return whether it was. It must not be running in any process.
-
-    Raises `StorageError` if the record cannot be read or written.
-    """
+    """Close a turn left open that no process runs; return whether it was open. Raises `StorageError`."""
     entries = {entry.kind: entry for entry in await app.audit.turn(turn_id)}
     if EntryKind.TURN_OPENED not in entries or EntryKind.TURN_CLOSED in entries:
         return False

@@ -40,10 +40,7 @@ def read_versions(embedder: str) -> Mapping[str, str]:
 
 
 def digest_settings(settings: Settings) -> str:
-    """Return a short hash of the settings; two turns with different hashes ran under different settings.
-
-    Secrets are not hashed, only whether each is set; the database's address is left out.
-    """
+    """Return a short hash of the settings, except the database's address and the values of secrets."""
     plain = json.dumps(settings.model_dump(mode="json", exclude={"database"}), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 

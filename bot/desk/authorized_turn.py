@@ -1,7 +1,4 @@
-"""Load a turn for a user who may see it, and read from its log entries what users did with the answer.
-
-Tickets can be guessed, so inaccessible tickets are refused exactly like unknown ones.
-"""
+"""Load a turn for a user who may see it, and read from its log entries what users did with the answer."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Serve `/healthz`, `/readyz` and the routes that platforms add over HTTP, by uvicorn on a socket already bound.
-
-No response shows a question, an answer or a secret, except those of platforms' routes.
-"""
+"""Serve `/healthz`, `/readyz` and the routes that platforms add over HTTP, by uvicorn on a socket already bound."""
 
 import asyncio
 import errno

@@ -179,17 +179,11 @@ class NightLog:
     database: Database
 
     async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = NIGHT_LEASE_SECONDS) -> bool:
-        """Begin a nightly refresh, and take `NIGHT_LEASE` for so many seconds.
-
-        Returns False if it has ended, or another process holds the lease. After a lapsed lease, it is begun again.
-        """
+        """Begin a nightly refresh and take `NIGHT_LEASE`; return False if it has ended or the lease is taken."""
         return await self.database.write(lambda it: _begin_night(it, due, at, owner, seconds))
 
     async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
-        """Record the outcome of a nightly refresh, and release its lease.
-
-        One that has ended stays as it is; with `owner`, so does one that another process has taken over.
-        """
+        """Record a nightly refresh's outcome unless it ended or `owner` lost it, and release its lease."""
         text = "\n".join(" ".join(line.split()) for line in lines)
         await self.database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 

@@ -101,10 +101,7 @@ def write_backup(
 
 
 def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dict[str, int]]:
-    """Copy SQLite's file as of one moment; return its revision and its counts.
-
-    One transaction stays open meanwhile; otherwise SQLite would restart the copy at each write.
-    """
+    """Copy SQLite's file within one transaction, as writes would restart the copy; return its revision and counts."""
     with translate_driver_errors(file), closing(_connect(file, "ro")) as source:
         source.execute("BEGIN")
         tables = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

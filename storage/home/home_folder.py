@@ -35,10 +35,7 @@ from storage.errors import (
 
 @contextmanager
 def lock_home(home: Path) -> Iterator[None]:
-    """Own `home` within the block, and create it if it is missing. The lock ends with the process at the latest.
-
-    Raises `HomeLocked` if another process or this one already owns it, and `HomeUnusable`.
-    """
+    """Own `home`, creating it if missing, until the block or process ends. Raises `HomeLocked`, `HomeUnusable`."""
     make_home(home)
     lock = FileLock(home / "lock", timeout=0)
     owner = home / "lock.owner"
@@ -95,10 +92,7 @@ def close_to_others(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create a file if it is missing, readable only by its owner. Raises `OSError`.
-
-    An existing file is not opened: closing it would end the locks that SQLite holds on it in this process.
-    """
+    """Create a file for its owner only; an existing one is not opened, as closing it would end SQLite's locks."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     close_to_others(path)

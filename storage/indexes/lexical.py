@@ -52,10 +52,7 @@ def passage_terms(document: Document, passages: Iterable[Passage]) -> tuple[str,
 
 
 class LexicalIndex:
-    """A tantivy index in its own folder; closing it waits for merges.
-
-    It follows the numbers of the manifest's changes: every write states up to which change the index is complete.
-    """
+    """A tantivy index in its folder that records up to which change of the manifest it is complete."""
 
     def __init__(self, folder: Path, *, rebuilding: bool = False) -> None:
         """Open the index in `folder`, or create an empty one. Raises `IndexStale` if it cannot be used.

@@ -67,10 +67,7 @@ def check_model(folder: Path) -> None:
 
 
 def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp]]:
-    """Group the positions of texts of similar length into batches, the longest first.
-
-    `lengths` are at least 1; a batch has at most so many `tokens` including padding, unless it is a single text.
-    """
+    """Group positions of texts by similar `lengths` into batches of at most `tokens` with padding, longest first."""
     order, batches, start = np.argsort(np.negative(lengths), kind="stable"), [], 0
     while start < len(order):
         size = max(1, tokens // lengths[order[start]])

@@ -152,10 +152,7 @@ def _known_terms(language: str) -> _KnownTerms:
 
 
 def content_words(text: str, language: str = "") -> list[str]:
-    """Return the words of `text` except stop words; unspaced runs are split at the stop words in them.
-
-    Acronyms in capitals ("US", "IT", "WHO") are not stop words unless the whole text is in capitals.
-    """
+    """Return the words of `text` except stop words, which acronyms in capitals ("US", "WHO") are usually not."""
     return _list_content_words(text, language, whole=True)
 
 

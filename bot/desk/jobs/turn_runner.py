@@ -117,10 +117,7 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job, and store the id of its first turn and that its posting begins.
-
-    Only a retraction waits for the database; for other jobs, the asker is notified that it is unreachable.
-    """
+    """Claim a job, and store its first turn's id and that posting begins; only a retraction waits for the database."""
     context, removes = job.context, job.interrupt is Interrupt.REMOVE
     turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
     # Storing this now saves a write before the post; without a post, the platform is merely asked in vain.

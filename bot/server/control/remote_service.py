@@ -104,10 +104,7 @@ class RemoteService:
     async def _asked(
         self, path: str, wanted: object, kind: type[T], report: Callable[[Any], None] = lambda _: None
     ) -> T:
-        """Return the server's result, of type `kind`; `report` receives the events before it.
-
-        Raises `RemoteError`: an error of the server, or it ended before it had answered.
-        """
+        """Return the server's result of type `kind`; `report` receives the events before it. Raises `RemoteError`."""
         body = protocol.encode_message(wanted) if wanted is not None else b""
         try:
             async with self.client.stream("POST", path, content=body) as response:

@@ -35,10 +35,7 @@ class RefreshSummary:
 def summarize_refreshes(
     settings: Settings, runs: Sequence[RefreshRun], nights: Sequence[NightRecord], now: datetime, *, watching: bool
 ) -> RefreshSummary:
-    """Combine runs and nights, newest first.
-
-    `watching` means that a process holds the lease of the nights; otherwise an unfinished night was broken off.
-    """
+    """Combine runs and nights, newest first; unless `watching`, an unfinished night has broken off."""
     at = settings.schedule.at
     return RefreshSummary(
         now,
