@@ -39,7 +39,7 @@ def show(output: Output, settings: Settings) -> None:
     calls = [entry for entry in entries if "template" in entry.body]
     output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
     claims = render_claims(read_claims(entries[-1].body, collect_passages(entries, {})))
-    output.view(_heading("What was checked: the model's own claims, and then each sentence"), *claims)
+    output.view(_heading("Checked: the model's own claims, and then each sentence"), *claims)
     output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` shows them"), render_turn(calls, zone))
 
 

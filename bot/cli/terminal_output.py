@@ -150,17 +150,17 @@ def show_progress(
     with Progress(SpinnerColumn(), *words, console=err) as bar:
         task = bar.add_task(label, total=None, progress="")
 
-        def report(done: int, total: int | None, beside: str = "") -> None:
-            progress = format_progress(done, total, unit, clock() - started, beside)
+        def report(done: int, total: int | None, extra: str = "") -> None:
+            progress = format_progress(done, total, unit, clock() - started, extra)
             bar.update(task, completed=done, total=total, progress=progress)
 
         yield report
 
 
-def format_progress(done: int, total: int | None, unit: str, seconds: float, beside: str = "") -> str:
+def format_progress(done: int, total: int | None, unit: str, seconds: float, extra: str = "") -> str:
     """Format progress: `256 of 883 documents, 1,204 passages, 51 documents/s, 12 s left`."""
     rate = done / seconds if seconds > 0 else 0.0
-    parts = [f"{done:,} of {total:,} {unit}" if total is not None else f"{done:,} {unit}", beside]
+    parts = [f"{done:,} of {total:,} {unit}" if total is not None else f"{done:,} {unit}", extra]
     if rate:
         parts.append(f"{rate:,.0f} {unit}/s" if rate >= 1 else f"{60 * rate:,.1f} {unit}/min")
     if rate and total is not None and done < total:
@@ -172,11 +172,11 @@ def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[
     started = printed = clock()
     err.out(f"{label}: started", highlight=False)
 
-    def report(done: int, total: int | None, beside: str = "") -> None:
+    def report(done: int, total: int | None, extra: str = "") -> None:
         nonlocal printed
         if clock() - printed >= SECONDS_BETWEEN_LINES:
             printed = clock()
-            err.out(f"{label}: {format_progress(done, total, unit, printed - started, beside)}", highlight=False)
+            err.out(f"{label}: {format_progress(done, total, unit, printed - started, extra)}", highlight=False)
 
     return report
 

@@ -125,7 +125,7 @@ def reader_id(text: str) -> str:
     if text != EVERYONE and not (is_place_id(text) or is_channel_name(text) or is_mcp_reader(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
         ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
-        forms = f'{ids}; a channel\'s name: {_describe_name()}; or a program: "mcp:tokens/NAME", "mcp:groups/NAME"'
+        forms = f'{ids}, a channel\'s name ({_describe_name()}) or a program ("mcp:tokens/NAME", "mcp:groups/NAME")'
         raise ValueError(f"must be {forms}, not {shown}{_suggest_name(text)}")
     return text
 

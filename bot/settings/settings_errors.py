@@ -106,7 +106,7 @@ def find_exposure(settings: Settings) -> SettingsError | None:
     """Explain why the pages may not be served with these settings; None if they may."""
     if not (fault := settings.pages.fault):
         return None
-    return SettingsError(f"{fault}.", hint="Give tokens, or a proxy_header and proxies; or remove host and hosts.")
+    return SettingsError(f"{fault}.", hint="Give tokens or a proxy_header with proxies, or remove host and hosts.")
 
 
 def find_platform_faults(
@@ -129,7 +129,7 @@ def _find_missing(entry: PlatformEntry, table: PlatformSettings) -> Iterator[Set
     if missing := table.missing:
         verb = "is" if len(missing) == 1 else "are"
         message = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
-        hint = f"Set it, or a file with it in a variable ending in _FILE; or remove {entry.title}'s other secrets."
+        hint = f"Set it, name a file with it in a variable ending in _FILE, or remove {entry.title}'s other secrets."
         yield SettingsError(message, hint=hint)
 
 

@@ -10,7 +10,7 @@ _MINUTE = 60  # seconds
 
 
 class ProgressCallback(Protocol):
-    def __call__(self, done: int, total: int | None, beside: str = "") -> None:
+    def __call__(self, done: int, total: int | None, extra: str = "") -> None:
         """Show the progress: the number done, the total (None: unknown), and a text next to it."""
 
 

@@ -273,7 +273,7 @@ def build_cited_source(citation: Citation) -> ShownSource:
 def _build_evidence_items(
     claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
 ) -> Iterator[EvidenceItem]:
-    """Yield the claims that the user asked about, or else the answer's; then the model's own."""
+    """Yield the claims that the user asked about, or those of the answer, and then the model's own."""
     by_origin = {
         origin: [claim for claim in claims if claim.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }

@@ -52,19 +52,18 @@ async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) ->
 
         assert await approve_turn(entries, app.examples, "terminal", gone)
         assert not await approve_turn(entries, app.examples, "terminal", gone)
-        assert [one.by for one in await app.examples.all()] == ["terminal"]
-        second = await answer(
-            app, make_request("When was the lighthouse of Skarholm made?", system="in-context"), lambda _: None
-        )
-        steps = [one.body for one in await app.audit.turn(second.answer_id) if one.body.get("demos")]
+        assert [example.by for example in await app.examples.all()] == ["terminal"]
+        again = make_request("When was the lighthouse of Skarholm made?", system="in-context")
+        second = await answer(app, again, lambda _: None)
+        steps = [entry.body for entry in await app.audit.turn(second.answer_id) if entry.body.get("demos")]
         assert all(first.answer_id in step["demos"] for step in steps)
         assert {step["template"] for step in steps} >= {"query", "answer"}
         assert all(step["demo_corpora"] == ["handbook"] for step in steps)
-        assert [one.id for one in await load_demos(app.examples, ("handbook",), gone)] == [first.answer_id, *OWN]
-        assert [one.id for one in await load_demos(app.examples, ("wiki",), gone)] == OWN
+        assert [demo.id for demo in await load_demos(app.examples, ("handbook",), gone)] == [first.answer_id, *OWN]
+        assert [demo.id for demo in await load_demos(app.examples, ("wiki",), gone)] == OWN
 
         await app.manifest.forget("handbook", ["light"])
-        assert [one.id for one in await load_demos(app.examples, ("handbook",), gone)] == OWN
+        assert [demo.id for demo in await load_demos(app.examples, ("handbook",), gone)] == OWN
         with pytest.raises(UnfitExample, match="forgotten"):
             await approve_turn(entries, app.examples, "terminal", gone)
 
@@ -75,7 +74,7 @@ SCOPES = {
     "anybody": (("handbook",), (BUILT,)), "one of two": (("board", "handbook"), (BUILT,)),
     "elsewhere": (("board",), ()), "unknown": ((), ()), "forgotten": (("handbook",), (BUILT, ("handbook", "pier"))),
 }  # fmt: skip
-"""By a word of an example what it was made from."""
+"""The corpora and documents that an example was made from, by a word in it."""
 
 
 async def test_unreadable_example_is_in_no_prompt(tmp_path) -> None:

@@ -17,7 +17,7 @@ from storage.types import LogEntry
 def show(
     context: typer.Context,
     answer_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of an answer, or its first characters; or of a channel.")
+        str, typer.Argument(metavar="ID", help="The id of an answer (its first characters are enough) or of a channel.")
     ],
     *,
     full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs in full.")] = False,

@@ -45,7 +45,7 @@ def backup(
     target: Annotated[
         Path,
         typer.Argument(
-            parser=parse_path, metavar="FILE", help="The file to write, compressed if its name ends in gz; or a folder."
+            parser=parse_path, metavar="FILE", help="A folder, or the file to write; compressed if its name ends in gz."
         ),
     ],
     *,

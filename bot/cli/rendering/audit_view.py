@@ -236,7 +236,7 @@ def render_turn(
     *,
     full: bool = False,
 ) -> RenderableType:
-    """Render a turn as a story, from the question to its feedback; or a channel, as its settings changed.
+    """Render the story of a turn, from the question to its feedback, or of a channel, by its settings' changes.
 
     Replies of the model and texts of passages are shortened unless `full`.
     """

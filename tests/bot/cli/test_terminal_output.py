@@ -9,7 +9,7 @@ from bot.cli.terminal_output import format_progress, show_progress
 from bot.views.text_formats import format_duration
 
 
-@pytest.mark.parametrize(("done", "total", "seconds", "beside", "expected"), [
+@pytest.mark.parametrize(("done", "total", "seconds", "extra", "expected"), [
     (0, 883, 0.0, "", "0 of 883 documents"),
     (256, 883, 8.0, "1,204 passages", "256 of 883 documents, 1,204 passages, 32 documents/s, 20 s left"),
     (883, 883, 20.0, "", "883 of 883 documents, 44 documents/s"),
@@ -17,9 +17,9 @@ from bot.views.text_formats import format_duration
     (1, 3, 200.0, "", "1 of 3 documents, 0.3 documents/min, 7 min left"),
 ])  # fmt: skip
 def test_progress_shows_rate_and_time_left(
-    done: int, total: int | None, seconds: float, beside: str, expected: str
+    done: int, total: int | None, seconds: float, extra: str, expected: str
 ) -> None:
-    assert format_progress(done, total, "documents", seconds, beside) == expected
+    assert format_progress(done, total, "documents", seconds, extra) == expected
 
 
 @pytest.mark.parametrize(

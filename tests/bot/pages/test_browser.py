@@ -1,4 +1,4 @@
-"""The pages in a browser: nothing serious for axe-core, light and dark, on a phone, by keyboard, without script."""
+"""The pages in a browser: no serious finding of axe-core, light and dark, on a phone, by keyboard, without scripts."""
 
 import shutil
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Secrets are recognised by their shape, without a request."""
+"""Secrets are recognised by their shape, without contacting a server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Single values of a settings file are changed, and all else in it stays."""
+"""Changing single values of a settings file leaves everything else in it unchanged."""
 
 import tomllib
 from importlib import resources

@@ -1,4 +1,4 @@
-"""What follows from the choices of `footnote setup`: names, variables, counts."""
+"""The consequences of choices in `footnote setup`: names, variables, counts."""
 
 import string
 from pathlib import Path
@@ -54,9 +54,8 @@ def test_corpus_is_named_after_its_folder(folder: str, taken: list[str], name: s
 
 
 def test_files_are_counted_by_kind_and_skipped_ones_by_reason() -> None:
-    counted = count_files(
-        [("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")]
-    )
+    files = [("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")]
+    counted = count_files(files)
 
     assert counted.describe() == "4 files to read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
     assert count_files([]).describe() == ""

@@ -1,4 +1,4 @@
-"""Which changes of the settings take effect while a server runs."""
+"""Which changes to the settings take effect while a server runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +14,17 @@ from bot.settings.tables.settings_tables import Settings
 CORPUS = {"name": "handbook", "visible_to": ["*"], "source": {"type": "folder", "path": "/handbook"}}
 
 
-def unmarked(table: type[BaseModel], above: str = "", around: Effect | None = None) -> Iterator[str]:
+def find_unmarked(table: type[BaseModel], prefix: str = "", inherited: Effect | None = None) -> Iterator[str]:
     for name, field in table.model_fields.items():
-        effect, inner = find_effect(field, around), list(_find_models(field.annotation))
+        effect, inner = find_effect(field, inherited), list(_find_models(field.annotation))
         for model in inner:
-            yield from unmarked(model, f"{above}{name}.", effect)
+            yield from find_unmarked(model, f"{prefix}{name}.", effect)
         if not inner and effect is None:
-            yield above + name
+            yield prefix + name
 
 
 def test_every_key_has_an_effect_mark() -> None:
-    assert list(unmarked(Settings)) == []
+    assert list(find_unmarked(Settings)) == []
 
 
 @pytest.mark.parametrize(("changed", "keys", "waiting"), [
@@ -56,10 +56,8 @@ def test_changed_keys_take_effect_at_once_or_wait_by_their_mark(
 
 
 def test_changed_order_of_corpora_is_listed() -> None:
-    one, other = ({"corpus": [{"name": name} for name in names]} for names in ("ab", "ba"))
-    assert [c.key for c in list_changes(Settings.model_validate(one), Settings.model_validate(other))] == [
-        "corpus (order)"
-    ]
+    before, after = (Settings.model_validate({"corpus": [{"name": name} for name in names]}) for names in ("ab", "ba"))
+    assert [change.key for change in list_changes(before, after)] == ["corpus (order)"]
 
 
 def test_scope_lists_the_values_that_decide_access() -> None:
