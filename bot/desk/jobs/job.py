@@ -99,7 +99,7 @@ class TurnPlan:
     notice: str = ""  # shown above the answer
     refused: Failure | None = None  # why it is not answered, with a message in the asker's language
     is_readable: Callable[[Question, TurnResult], Awaitable[bool]] = _leave_open
-    """Returns whether the same asker may still read everything behind the answer; False if only the record tells."""
+    """Returns whether the same asker may still read everything behind the answer; False if only the record shows it."""
 
 
 @dataclass(frozen=True, slots=True)
