@@ -16,7 +16,7 @@ from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
-from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, find_content, load_scorer, select_closest
+from pipeline.support.scorer import EmbedTokens, extract_features, find_content, load_scorer, select_closest
 from pipeline.types import Support
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
@@ -79,7 +79,6 @@ class SupportChecker:
     strictness: Strictness = "normal"
     names: tuple[str, ...] = ()
     """Names that count as stated on every page: the team's own, which its pages seldom mention."""
-    scorer: Scorer = field(default_factory=load_scorer)
     _known: dict[Any, Support] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -110,10 +109,10 @@ class SupportChecker:
             little = ("it says too little to be supported by anything",)
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
         analysis = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
-        levels, loose = self.scorer.thresholds, self.strictness == "loose"
-        sure = levels["normal" if loose else "strict"]
+        scorer, loose = load_scorer(), self.strictness == "loose"
+        sure = scorer.thresholds["normal" if loose else "strict"]
         analysis = replace(analysis, found=drop_wording(analysis.found), strange=False) if loose else analysis
-        return decide_support(analysis, self.scorer.score(analysis.features), levels[self.strictness], sure=sure)
+        return decide_support(analysis, scorer.score(analysis.features), scorer.thresholds[self.strictness], sure=sure)
 
 
 @dataclass(frozen=True, slots=True)
