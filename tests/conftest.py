@@ -1,4 +1,4 @@
-"""What holds for every test: no network beyond this machine, no settings of this machine's user, no hurry."""
+"""Isolate every test from the network and the user's settings, and define the shared fixtures."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from tests.thorough import EXAMPLES, QUICK, TEAM
 
 
 class NetworkForbidden(Exception):
-    """A test reached for the network. Tests speak with servers on 127.0.0.1, or with none."""
+    """A test tried to use the network. Tests may connect only to servers on 127.0.0.1."""
 
 
 def _guard(event: str, arguments: tuple) -> None:
@@ -41,11 +41,11 @@ def _is_here(host: str) -> bool:
 
 sys.addaudithook(_guard)
 
-# What a shell starts in the background ignores Ctrl-C, and so does all that it starts: tests that press it would hang.
+# A process that a shell starts in the background ignores Ctrl-C, and so do its children: tests of Ctrl-C would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What is collected stays until the end: to look through it for garbage again and again would find none.
+# Collected tests stay in memory until the end, so the garbage collector need not look through them.
 gc.disable()
 
 
@@ -63,12 +63,12 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 hypothesis.settings.load_profile("footnote")
-engine.MAX_SHRINKING_SECONDS = 20  # what is found is to be told soon
+engine.MAX_SHRINKING_SECONDS = 20  # report failures soon
 
 
 @pytest.fixture(scope="session")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the example handbook and the model of words in it; to be copied."""
+    """Return a home with the example handbook and the embedding model; tests use a copy."""
     from tests.handbook import make_home
 
     base = tmp_path_factory.getbasetemp()
@@ -83,7 +83,7 @@ SLOW = (
     *("ingest/sandbox", "ingest/test_corpus_refresh", "ingest/test_killed", "ingest/test_listings", "ingest/test_real"),
     *("ingest/sources/test_real", "platforms", "storage/indexes", "storage/test_unwritable", "tools", "turns"),
 )
-"""Places whose tests start processes, servers or homes: `make quick` leaves them to `make test`."""
+"""The tests that start processes, servers or homes; `make quick` leaves them out."""
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -92,7 +92,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Run one worker more than there are cores: a third of the time tests wait for processes and sockets."""
+    """Run one worker more than there are cores, because tests wait a third of the time for processes and sockets."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -100,8 +100,8 @@ _OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, empty_folders: Iterator[Path]) -> None:
-    """Run without environment variables of Footnote, models, platforms or a proxy, and without settings."""
+def _isolate_settings(monkeypatch: pytest.MonkeyPatch, empty_folders: Iterator[Path]) -> None:
+    """Remove the environment variables of Footnote, models, platforms and proxies; start in an empty folder."""
     for name in list(os.environ):
         ours = name.startswith(_OURS) and name != "FOOTNOTE_DATA"
         if ours or name.lower().endswith("_proxy"):
@@ -111,7 +111,7 @@ def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, empty_folders: Iterator[P
 
 @pytest.fixture(scope="session")
 def empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return new folders, one after another: `mktemp` looks through all that there are for each."""
+    """Return an iterator of new folders; `mktemp` would look through all existing folders for each."""
     base = tmp_path_factory.mktemp("cwd")
 
     def make() -> Iterator[Path]:
@@ -125,7 +125,7 @@ def empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a home to copy, with the three corpora of who may read what in it."""
+    """Return a home with the three corpora of the tests of access rights; tests use a copy."""
     from tests.bot.desk import rights_matrix
 
     home = tmp_path_factory.mktemp("vaults") / "home"
@@ -153,7 +153,7 @@ ON_SERVERS = (
     ),
     *("storage/test_passages", "storage/test_queue", "storage/test_refresh_log"),
 )
-"""Suites that `make team` also runs with the homes of `tests.storage.stores` on PostgreSQL and a Chroma server."""
+"""The tests that `make team` also runs with the homes of `tests.storage.stores` on PostgreSQL and a Chroma server."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

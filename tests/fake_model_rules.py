@@ -1,4 +1,4 @@
-"""What servers of OpenAI's chat protocol refuse, and in which words.
+"""Refuse the requests that servers of OpenAI's chat protocol refuse, with their messages.
 
 The rules are stricter than any single server, so that a client that passes them passes everywhere.
 """
@@ -39,14 +39,14 @@ _ROLES = frozenset({"system", "developer", "user", "assistant"})
 class StrictProfile(ServerProfile):
     rules: Callable[[ServerProfile, str, Mapping[str, str], Any], Refusal | None] = lambda *given: find_refusal(*given)  # noqa: PLW0108 - it is defined below
     key: str = ""
-    """Empty: none is asked for."""
+    """The API key that requests must have; empty if none is required."""
     thinkers: tuple[str, ...] = ()
-    """Models with OpenAI's rules for reasoning: another name for the limit, no temperature."""
+    """Models with OpenAI's rules for reasoning: the limit has another name, and no temperature is allowed."""
     takes: frozenset[str] = KNOWN_ARGUMENTS
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
     system_role: bool = True
     context: int = 0
-    """In tokens of four characters; 0: without limit."""
+    """In tokens of four characters each; 0 for no limit."""
     too_long: Callable[[int, int], Refusal] = lambda asked, context: Refusal(
         400,
         f"This model's maximum context length is {context} tokens. However, your messages resulted in {asked} tokens.",
@@ -150,7 +150,7 @@ def _check_format(profile: StrictProfile, body: Mapping[str, Any]) -> Refusal | 
 
 
 def _find_loose_schema(schema: Any, where: tuple[str, ...]) -> str | None:
-    """Return what strict mode dislikes: every object must be closed and every property required."""
+    """Return what strict mode rejects: every object must be closed and every property required."""
     if not isinstance(schema, dict):
         return f"In context={where}, it is no object."
     properties = schema.get("properties", {})
@@ -171,7 +171,7 @@ AZURE = StrictProfile("azure", key="0123456789abcdef-azure", azure=True, models=
 AZURE_GPT = StrictProfile(
     **{**vars(AZURE), "models": ("gpt-5.6-terra", "gpt-5.4-mini"), "takes": KNOWN_ARGUMENTS | CACHE_ARGUMENTS}
 )
-"""Deployments that are named after their models, which keep prompts."""
+"""Deployments that are named after their models and cache prompts."""
 VLLM = StrictProfile(
     "vllm",
     models=_MODELS,

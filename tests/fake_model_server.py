@@ -1,4 +1,4 @@
-"""The model server of `evaluation.simulated_model` with a script of the test's own, by strict rules.
+"""Serve a test's own script with the server of `evaluation.simulated_model` and strict rules.
 
 async with serve(lambda request: Reply("Paris.")) as server:
     ...  # server.url, server.requests, server.counts
@@ -17,6 +17,6 @@ def serve(script: Script, profile: StrictProfile = OPENAI) -> AbstractAsyncConte
 
 
 def in_turn(*answers: Reply | Fault) -> Script:
-    """Return a script that gives each answer once, and then repeats the last."""
+    """Return a script that gives each answer once and then repeats the last one."""
     rest = list(answers)
     return lambda _: rest.pop(0) if len(rest) > 1 else rest[0]

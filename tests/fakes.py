@@ -12,12 +12,12 @@ from storage.indexes.embedding import Vectors
 
 @dataclass
 class WordEmbedder:
-    """Embeds a text as the sum of a fixed direction for each of its words: shared words make texts alike."""
+    """Embeds a text as the sum of a fixed vector for each of its words: texts that share words are similar."""
 
     name: str = "words@1"
     dimensions: int = 64
     calls: list[int] = field(default_factory=list)
-    """How many texts each call brought."""
+    """The number of texts in each call."""
 
     def knows(self, text: str) -> float:
         return 1.0 if text else 0.0
@@ -44,7 +44,7 @@ def _bias(dimensions: int) -> np.ndarray:
 
 @dataclass
 class PageSource:
-    """A source whose pages are written in the test: `{key: {section: text}}`; a text of None cannot be read."""
+    """A source with the pages of a test: `{key: {section: text}}`; None is a page that cannot be read."""
 
     pages: Mapping[str, Mapping[str, str] | None]
     loaded: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class PageSource:
         return DeletedDocument(address) if address in known else None
 
     def stop(self) -> None:
-        """Runs nothing in threads."""
+        """Do nothing: no threads are running."""
 
     def _found(self, key: str) -> ChangedDocument:
         return ChangedDocument(

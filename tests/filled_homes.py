@@ -1,4 +1,4 @@
-"""Homes with a few pages in them: indexed once in a process, and copied."""
+"""Fill homes with a few pages, which are indexed once in each process and then copied."""
 
 import atexit
 import shutil
@@ -20,7 +20,7 @@ async def fill_home(home: Path, corpora: Mapping[str, Mapping[str, Any]]) -> Non
         folder = Path(tempfile.mkdtemp(prefix="footnote-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         with opened(folder / "home") as store:
-            for name, those in corpora.items():
-                await refresh_corpus(PageSource(those), name, store, progress=lambda _: None)
+            for name, contents in corpora.items():
+                await refresh_corpus(PageSource(contents), name, store, progress=lambda _: None)
         _MADE[pages] = folder / "home"
     shutil.copytree(_MADE[pages], home, dirs_exist_ok=True)

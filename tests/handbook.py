@@ -1,4 +1,4 @@
-"""The example handbook in a home with everything that takes long to make, made once for all processes that test."""
+"""Index the example handbook in a home, once for all test processes."""
 
 import asyncio
 import shutil
@@ -10,7 +10,7 @@ HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
 
 
 def make_home(shared: Path) -> Path:
-    """Return a home in a folder that all processes share, with the corpus "handbook" and the model of words in it."""
+    """Return a home in a folder that all processes share, with the corpus "handbook" and the embedding model."""
     home, part = shared / "handbook", shared / "handbook.part"
     with FileLock(shared / "handbook.lock"):
         if not home.exists():

@@ -1,4 +1,4 @@
-"""Starts what a team of servers shares: PostgreSQL and a Chroma server, empty, gone with the tests."""
+"""Start the servers that a team shares, PostgreSQL and Chroma, empty; the end of the tests removes them."""
 
 import json
 import os
@@ -39,14 +39,14 @@ def find_missing() -> str:
 
 @dataclass(frozen=True)
 class TeamServers:
-    """A running PostgreSQL and Chroma. A home has a database of its own on both, named by its folder."""
+    """A running PostgreSQL and Chroma. Each home has a separate database on both, named after its folder."""
 
     folder: str
     port: int
 
     @staticmethod
     def current() -> "TeamServers | None":
-        """Return the servers that tests are to use, in the processes that they start as well."""
+        """Return the servers that tests and the processes that they start use; None without servers."""
         folder, _, port = os.environ.get(VARIABLE, "").partition(":")
         return TeamServers(folder, int(port)) if folder else None
 
@@ -58,7 +58,7 @@ class TeamServers:
         return f"postgresql://footnote@/{name}?host={self.folder}"
 
     def find_database(self, home: Path) -> str:
-        """Return the URL of the home's database, which is made if it is missing."""
+        """Return the URL of a home's database, and create it if it is missing."""
         name = name_database(home)
         if not self.run_sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
             self.run_sql(f"CREATE DATABASE {name} TEMPLATE {_EMPTY}")
@@ -105,12 +105,13 @@ def start_team_servers() -> Iterator[TeamServers]:
     try:
         with log.open("wb") as out:
             subprocess.run(_unprivileged([*initdb, "--locale", "C.UTF-8"]), stdout=out, stderr=out, check=True)
-            started += [subprocess.Popen(it, stdout=out, stderr=out) for it in (_unprivileged(postgres), chroma)]
+            commands = (_unprivileged(postgres), chroma)
+            started += [subprocess.Popen(command, stdout=out, stderr=out) for command in commands]
         servers = TeamServers(str(folder), port)
-        _wait_until_there(servers)
+        _wait_until_ready(servers)
         servers.run_sql(f"CREATE DATABASE {_EMPTY}")
         with open_database(servers.database_url(_EMPTY), home=folder):
-            pass  # its tables are made, to be copied
+            pass  # this creates the tables, which are then copied
         yield servers
     finally:
         for process, end in zip(started, (signal.SIGQUIT, signal.SIGKILL), strict=False):
@@ -131,7 +132,7 @@ def find_free_port() -> int:
         return free.getsockname()[1]
 
 
-def _wait_until_there(servers: TeamServers) -> None:
+def _wait_until_ready(servers: TeamServers) -> None:
     import psycopg
 
     end = time.monotonic() + START_SECONDS

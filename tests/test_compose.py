@@ -1,4 +1,4 @@
-"""The container files name what there is: services, volumes, secrets, settings, and the Chroma that the client fits."""
+"""The container files: their services, volumes, secrets and settings, and the version of the Chroma server."""
 
 import asyncio
 import json
@@ -22,7 +22,8 @@ def read_services(file: Path) -> dict[str, dict]:
     services = {}
     for name, own in yaml.safe_load(file.read_text())["services"].items():
         base = read_services(ROOT / own["extends"]["file"])[own["extends"]["service"]] if "extends" in own else {}
-        volumes = {one.rpartition(":/")[2]: one for one in [*base.get("volumes", ()), *own.get("volumes", ())]}
+        mounts = [*base.get("volumes", ()), *own.get("volumes", ())]
+        volumes = {mount.rpartition(":/")[2]: mount for mount in mounts}
         services[name] = base | own | {"volumes": list(volumes.values())}
     return services
 
@@ -40,17 +41,17 @@ def test_serving_services_have_no_profile():
 @pytest.mark.parametrize("file", [ALONE, TEAM], ids=lambda file: file.name)
 def test_mounts_and_dependencies_are_declared(file):
     declared, services = yaml.safe_load(file.read_text()), read_services(file).values()
-    mounts = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", one) for service in services for one in service["volumes"]]
+    mounts = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", mount) for service in services for mount in service["volumes"]]
 
     assert {mount.partition(":")[0] for mount in mounts if not mount.startswith("./")} == set(declared["volumes"])
-    assert {one for service in services for one in service.get("secrets", ())} == set(declared.get("secrets", ()))
-    assert {one for service in services for one in service.get("depends_on", ())} <= set(declared["services"])
+    assert {secret for service in services for secret in service.get("secrets", ())} == set(declared.get("secrets", ()))
+    assert {name for service in services for name in service.get("depends_on", ())} <= set(declared["services"])
     assert all(service["read_only"] and service["security_opt"] and service["restart"] for service in services)
 
 
 def test_stored_data_is_in_a_writable_volume():
     dockerfile = (ROOT / "Dockerfile").read_text()
-    mounted = {one.rpartition(":/")[2] for one in read_services(ALONE)["footnote"]["volumes"]}
+    mounted = {mount.rpartition(":/")[2] for mount in read_services(ALONE)["footnote"]["volumes"]}
 
     assert mounted == {"var/lib/footnote", "var/lib/footnote-key", "etc/footnote", "documents:ro"}
     assert "WORKDIR /etc/footnote\n" in dockerfile

@@ -1,4 +1,4 @@
-"""`make install` puts `footnote` on the path, and takes away nothing that is not its own."""
+"""`make install` links `footnote` into a folder of the path, and never removes other files."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not in
 
 
 def run_make(goal: str, folder: Path, path: str = os.defpath) -> subprocess.CompletedProcess[str]:
-    """Run a goal for an environment and a folder of links under `folder`, as if the environment were made already."""
+    """Run a goal with an environment and a folder of links under `folder`, as if the environment already existed."""
     own = [f"VENV={folder}/venv", f"BINDIR={folder}/bin"]
     command = [shutil.which("make"), "--directory", ROOT, "--assume-old", f"{folder}/venv/run.stamp", goal, *own]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})

@@ -1,4 +1,4 @@
-"""A run of dialogues, written by hand: its topic, turn, judgement and manifest."""
+"""A hand-written run of dialogues: its topic, turn, judgement and manifest."""
 
 from evaluation.dialogues.dialogue_types import (
     CitationCounts,

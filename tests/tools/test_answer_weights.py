@@ -1,4 +1,4 @@
-"""The two regressions, on data whose law is known."""
+"""The two regressions, with data whose weights are known."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ from tools.training.answer_weights import (
 RANDOM = np.random.default_rng(5)
 
 
-def test_choice_weights_recover_a_known_law() -> None:
-    """Candidates are right where two features outweigh each other 3 to 1; the third is noise."""
+def test_choice_recovers_known_weights() -> None:
+    """A candidate is right if its two features, weighted 3 to 1, say so; the third feature is noise."""
     law = np.array([3.0, -1.0, 0.0])
     choices = []
     for _ in range(400):
@@ -37,7 +37,7 @@ def test_choice_weights_recover_a_known_law() -> None:
     assert abs(weights[2]) < 0.2
 
 
-def test_logistic_regression_recovers_a_known_law() -> None:
+def test_logistic_regression_recovers_known_weights() -> None:
     signs = RANDOM.normal(size=(4_000, 2))
     true = RANDOM.random(4_000) < 1 / (1 + np.exp(1 - 2 * signs[:, 0]))
 

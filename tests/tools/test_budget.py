@@ -1,4 +1,4 @@
-"""The budget: figures of a small tree, circles of imports, and the comparison with ceilings."""
+"""The budget: figures of a small tree, circular imports, and the comparison with limits."""
 
 from pathlib import Path
 
@@ -37,11 +37,11 @@ def test_tree_is_measured(tree: Path) -> None:
         ({"a": {"b"}, "b": {"a"}, "c": {"d", "a"}, "d": {"c"}}, [{"a", "b"}, {"c", "d"}]),
     ],
 )
-def test_circles_are_found(graph: dict[str, set[str]], circles: list[set[str]]) -> None:
+def test_circular_imports_are_found(graph: dict[str, set[str]], circles: list[set[str]]) -> None:
     assert find_circles(graph) == circles
 
 
-def test_figures_above_their_ceiling_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_above_their_limit_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     figures = {"lines": {"bot": 11, "ingest": 7}, "entries": {"bot": 3, "bot/desk": 12}}
     budget = {"lines": {"bot": 10, "ingest": 7}, "entries": {"bot": 3, "others": 10}, "words": {"documentation": 5}}
 

@@ -1,4 +1,4 @@
-"""The example record is one that nothing is wrong with, and that the guide's questions find an answer in."""
+"""The example record is valid, and the guide's commands find their turns in it."""
 
 import re
 from pathlib import Path

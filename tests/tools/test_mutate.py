@@ -1,4 +1,4 @@
-"""Mutations: which expressions change, and that a switch that is off changes nothing."""
+"""Mutations: which expressions change, and that an inactive mutation changes nothing."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The policy learns which feature shows that more evidence is worth its price."""
+"""The policy learns the feature that shows when more evidence is worth its price."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tools.training.policy_weights import PRICE, RecordedTurn, acquires, cross_v
 
 
 def recorded(place: int) -> RecordedTurn:
-    """Return a turn; in every fourth, a feature shows that the answer is beyond the passages read."""
+    """Return a turn; in every fourth turn, a feature shows that the passages lack the answer."""
     lacks = place % 4 == 0
     signs = PolicySigns(0.5, float(lacks), 0.01 * (place % 7), 0.1, 0.0, 0.0, 0.0)
     return RecordedTurn(f"talk {place // 3}", signs, float(not lacks), 1.0)

@@ -1,4 +1,4 @@
-"""Invented turns are found by the searches that are timed, and verified."""
+"""The timed searches find generated turns, and the turns are verified."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.storage.stores import open_empty_database
 from tools.benchmarks.record_reading import invent_turns, measure_record
 
 
-async def test_each_search_and_proof_is_timed(tmp_path: Path) -> None:
+async def test_each_search_and_verification_is_timed(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*(entry for turn in invent_turns(30) for entry in turn))
         report = await measure_record(database, 1)

@@ -1,4 +1,4 @@
-"""The figures of the tree's structure, over a tree of a few files."""
+"""The figures of a tree's structure, with a tree of a few files."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_file_with_only_a_docstring_is_not_counted(repo: Path) -> None:
     assert is_module(repo / "bot" / "module0.py")
 
 
-def test_lines_and_modules_are_counted_by_room(repo: Path, capsys: pytest.CaptureFixture) -> None:
+def test_lines_and_modules_are_counted_by_package(repo: Path, capsys: pytest.CaptureFixture) -> None:
     print_rooms(repo)
     rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
     assert rows["bot"] == ["25", "12", "2", "2"]

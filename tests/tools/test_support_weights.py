@@ -48,8 +48,8 @@ async def test_training_features_match_the_gate(examples: ClaimFeatures) -> None
     assert examples.supported.tolist() == [True, True, False, False, True, True, False, False]
 
 
-async def test_figures_are_those_of_the_scores(examples: ClaimFeatures) -> None:
-    """Perfect scores: accuracies of 1, and a gate that loses nothing and catches everything."""
+async def test_perfect_scores_give_perfect_figures(examples: ClaimFeatures) -> None:
+    """With perfect scores, accuracies are 1, and the gate loses nothing and catches everything."""
     perfect = np.where(examples.supported, 0.9, 0.1)
     levels = {"loose": 0.05, "normal": 0.5}
     measured = report_training(examples, HeldOutScores(perfect, perfect), levels)
@@ -62,7 +62,7 @@ async def test_figures_are_those_of_the_scores(examples: ClaimFeatures) -> None:
     assert render_training(measured, levels).count("\n") == 10
 
 
-def test_the_scorer_survives_its_file() -> None:
+def test_written_scorer_is_read_back() -> None:
     scorer = load_scorer()
     again = parse_scorer(json.loads(json.dumps(dump_scorer(scorer))))
     rows = np.random.default_rng(1).normal(scorer.means, scorer.deviations, (20, len(scorer.names)))

@@ -1,4 +1,4 @@
-"""What two checkouts show: made alike, described and compared."""
+"""The texts that two checkouts show: normalized, described and compared."""
 
 from pathlib import Path
 

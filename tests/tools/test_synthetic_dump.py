@@ -1,4 +1,4 @@
-"""Large dumps made of a small one."""
+"""Large dumps that are made from a small one."""
 
 import bz2
 
@@ -21,7 +21,7 @@ def small(tmp_path):
     return path
 
 
-def test_articles_and_redirects_are_of_their_own(small, tmp_path):
+def test_articles_and_redirects_are_consistent(small, tmp_path):
     """Ids ascend, titles differ, redirects lead to articles of the dump."""
     made = write_dump(small, tmp_path / "large.xml", 1, processes=1)
     items = list(WikipediaDump(made.path, processes=1).documents())
@@ -35,8 +35,8 @@ def test_articles_and_redirects_are_of_their_own(small, tmp_path):
     assert made.bytes >= 1_000_000
 
 
-def test_a_changed_dump_differs_in_some_streams_alone(small, tmp_path):
-    """The others are the same byte by byte, and the index says where each begins."""
+def test_changed_dump_differs_only_in_some_streams(small, tmp_path):
+    """All other streams have the same bytes, and the index has the start of each stream."""
     names = ("before", "after")
     before, after = (
         write_dump(small, tmp_path / f"{name}-multistream.xml.bz2", 3, changed=share, in_streams=0.3, processes=1)

@@ -149,7 +149,7 @@ async def test_calibration_abstains_from_the_requested_share(zoo: tuple[list[Exa
 
 
 async def test_crossvalidation_reports_by_exam(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """Shares between 0 and 1, of questions that were not fitted to."""
+    """The figures are shares between 0 and 1, over questions that the weights were not fitted to."""
     report = cross_validate(examples(*zoo), abstain=0.1)
 
     assert set(report) == {"zoo"}

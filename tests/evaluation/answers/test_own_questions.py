@@ -194,7 +194,7 @@ def test_model_questions_need_an_answer_in_the_passage(reply: str, made: list[An
 
 
 class Examiner:
-    """A model that makes questions about the first words of each passage, and one that nothing answers."""
+    """A model that asks about the first words of each passage, and adds a question without an answer."""
 
     def __init__(self, patience: int = 1000) -> None:
         self.calls, self.patience = 0, patience

@@ -1,4 +1,4 @@
-"""Questions made by rule from sentences, headings and table rows."""
+"""Questions that rules make from sentences, headings and table rows."""
 
 from dataclasses import replace
 from random import Random

@@ -1,4 +1,4 @@
-"""Questions read from files, and what makes a quoted sentence right."""
+"""Reading questions from files, and the rules for a right quotation."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,8 @@ def test_message_is_standalone_if_its_rewrite_has_the_same_words(
 ) -> None:
     rewritten = (ASKED[0], "Which ferry to Skarholm is faster?", "Utterance: does larkspur ferries carry bicycles")
     turns = [
-        {"raw_utterance": one, "manual_rewritten_utterance": other} for one, other in zip(ASKED, rewritten, strict=True)
+        {"raw_utterance": asked, "manual_rewritten_utterance": other}
+        for asked, other in zip(ASKED, rewritten, strict=True)
     ]
     (path := tmp_path / "cast.json").write_text(json.dumps([{"turn": turns}]), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Two systems side by side: whether the counting sees what differs, and that on real pages nothing does."""
+"""The comparison of two systems: differences are counted, and on real pages there are none."""
 
 from dataclasses import fields, replace
 from pathlib import Path

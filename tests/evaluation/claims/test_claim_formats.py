@@ -1,4 +1,4 @@
-"""Each reader of labelled claims, over rows written here: its claims, and its complaints."""
+"""The readers of labelled claims, with rows from this file: their claims and errors."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Measures over scores, against values computed by hand and by counting."""
+"""Measures of scores, compared with values computed by hand and by counting."""
 
 import numpy as np
 import pytest

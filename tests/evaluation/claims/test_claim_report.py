@@ -1,4 +1,4 @@
-"""Reports, tables and the command, over claims written here."""
+"""Reports, tables and the command, with claims from this file."""
 
 import json
 from dataclasses import replace
@@ -41,7 +41,7 @@ DECIDING = [
 
 
 def test_thresholds_are_chosen_on_other_families() -> None:
-    """That of `a` is 0.5, which refuses all of `b`; that of `b/one` is 0.25, which accepts one too many of `a`."""
+    """The threshold of `a`, 0.5, refuses all of `b`; that of `b/one`, 0.25, accepts one of `a` wrongly."""
     report = report_claims("x", SCORING)
     first, second, third = report["sources"]
 

@@ -1,4 +1,4 @@
-"""Labelled claims are put to a model by the prompt that judges dialogues."""
+"""A model verifies labelled claims with the prompt that judges dialogues."""
 
 import pytest
 

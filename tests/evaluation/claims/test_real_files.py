@@ -1,4 +1,4 @@
-"""The readers over the published sets, if these are present."""
+"""The readers with the published sets, if these are present."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The verifiers, over sentences of our own."""
+"""The verifiers, with sentences from this file."""
 
 import os
 from pathlib import Path

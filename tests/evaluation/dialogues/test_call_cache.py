@@ -1,4 +1,4 @@
-"""A run that goes on asks a model only what it had not asked."""
+"""A continued run repeats no model call that it has already made."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One command holds dialogues, judges them and writes the report; it asks before it spends."""
+"""One command holds dialogues, judges them and writes the report; it asks before it spends money."""
 
 import csv
 import json

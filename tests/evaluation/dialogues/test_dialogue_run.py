@@ -1,4 +1,4 @@
-"""Dialogues over a real home with stand-ins for models, and the continuation of interrupted runs."""
+"""Dialogues with a real home and models replaced by rules, and the continuation of interrupted runs."""
 
 import asyncio
 import json

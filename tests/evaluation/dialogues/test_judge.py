@@ -1,4 +1,4 @@
-"""Replies are judged by claims, citations and manner; a judge's replies are parsed strictly."""
+"""Replies are judged by claims, citations and style; a judge's replies are parsed strictly."""
 
 from dataclasses import replace
 

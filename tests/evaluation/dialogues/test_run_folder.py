@@ -1,4 +1,4 @@
-"""Runs are stored turn by turn: a killed run loses at most its current turn."""
+"""Runs are stored after each turn: a killed run loses at most its current turn."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -19,7 +19,7 @@ LESSONS = (
 
 
 class Student:
-    """Replies in order, or fails."""
+    """A model that gives its replies in order, or fails."""
 
     def __init__(self, replies):
         self.replies = dict(zip((lesson.input for lesson in LESSONS), replies, strict=True))

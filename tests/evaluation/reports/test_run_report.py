@@ -1,4 +1,4 @@
-"""A run of a few dialogues by hand, and what the report says of it."""
+"""The report of a hand-written run of a few dialogues."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Shares with their intervals, paired tests and kappa, against values by hand and scipy's own."""
+"""Shares with intervals, paired tests and kappa, compared with values by hand and from scipy."""
 
 import numpy as np
 import pytest

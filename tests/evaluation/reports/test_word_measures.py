@@ -1,4 +1,4 @@
-"""Measures of words against values by hand."""
+"""Measures of words, compared with values by hand."""
 
 import pytest
 from hypothesis import given

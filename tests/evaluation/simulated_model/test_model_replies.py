@@ -1,4 +1,4 @@
-"""The simulated model's replies, read by the parsers of the pipeline, in both formats and their set lengths."""
+"""The simulated model's replies: the parsers of the pipeline read them in both formats and at their set lengths."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The simulated server over HTTP: strict parsing, its pace by a fake clock, configured failures."""
+"""The simulated server over HTTP: strict parsing, its pace with a fake clock, and configured failures."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ async def post(url: str, body: Any, path: str = "/v1/chat/completions", method: 
 
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_call_takes_the_time_of_its_pace(streamed: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """0.4 s, 200 tokens at 4,000 a second, 120 at 60: 2.45 s."""
+    """0.4 s, then 200 tokens at 4,000 per second and 120 at 60 per second: 2.45 s."""
     async with serving(PLAIN) as (server, clock, url):
         *pieces, reply = await ask(url, streamed=streamed)
 

@@ -1,4 +1,4 @@
-"""Replays of replies that were once written by hand, and their known faults."""
+"""Replays of hand-written replies, and their known faults."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each benchmark runs small: it reports what it measured, and its checks notice a fault."""
+"""Small runs of each benchmark: it reports its measurements, and its checks detect faults."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Half-indexed documents are noticed, and dumps are changed as announced."""
+"""Half-indexed documents are detected, and dumps are changed as described."""
 
 from dataclasses import replace
 from random import Random
@@ -19,7 +19,7 @@ from tests.ingest.sources.dumps import page as article
 
 
 def hits(number, version):
-    """Return what a search finds of a document in one version."""
+    """Return what a search finds in one version of a document."""
     made = build_station_page(number, version)
     document = Document("stations", f"{number}", made.title, revision=made.revision)
     return [Hit(passage, document, 1.0) for passage in split_page("stations", f"{number}", made)]

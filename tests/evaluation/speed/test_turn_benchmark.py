@@ -1,4 +1,4 @@
-"""Figures of single turns, from steps written down here, and one turn traced on a simulated server."""
+"""Figures of single turns from given steps, and a turn traced with a simulated server."""
 
 import math
 from collections.abc import Sequence

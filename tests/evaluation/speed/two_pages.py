@@ -1,4 +1,4 @@
-"""An exam over two short pages, which is indexed in no time."""
+"""An exam about two short pages, which are indexed quickly."""
 
 from evaluation.answers.question_sets import Exam, ExamQuestion
 from tests.fakes import PageSource
