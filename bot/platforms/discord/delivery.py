@@ -104,7 +104,6 @@ class ChannelDelivery:
             await self._change(client.DELETE, number)
 
     def spare(self) -> bool:
-        """Return whether an optional edit fits."""
         return self._call.pacing.spare(client.EDIT, {"channel": self._channel})
 
     @property
@@ -213,7 +212,6 @@ class InteractionDelivery:
             await self._call(client.DELETE_REPLY, message=number, **self._ids)
 
     def spare(self) -> bool:
-        """Return whether an optional edit fits."""
         return self._call.pacing.spare(client.EDIT_REPLY, dict[str, str](**self._ids))
 
     async def original(self) -> Json:

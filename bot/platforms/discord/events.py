@@ -79,15 +79,11 @@ def build_message_key(guild: str, channel: str, message: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessageEdited:
-    """A user edited a message."""
-
     now: DiscordMessagePosted
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessageDeleted:
-    """Messages were deleted."""
-
     guild: str
     channel: str
     ids: tuple[str, ...]

@@ -349,7 +349,6 @@ class DiscordHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
         guild, channel, number = question.key.removeprefix("discord:").split("/")
         try:
             message = await self._read(READ_ONE, {"channel": channel, "message": number})

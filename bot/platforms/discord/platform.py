@@ -49,11 +49,9 @@ class DiscordPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with their current rights. Raises `PlatformUnavailable` if Discord does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:

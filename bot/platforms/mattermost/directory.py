@@ -92,7 +92,6 @@ class MattermostDirectory:
 
     @property
     def settings(self) -> MattermostSettings:
-        """The settings in force."""
         return MattermostSettings.read_from(self._app.settings)
 
     @property

@@ -34,8 +34,6 @@ class MattermostBotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """A channel."""
-
     id: str
     kind: str  # its type, such as open or private
     team: str = ""
@@ -104,8 +102,6 @@ class ChannelChanged:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """The bot was added to a channel."""
-
     channel: str
     by: str
 

@@ -202,7 +202,6 @@ class MattermostHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a question's post, if any. Raises `PlatformError`, `StorageError`."""
         channel = question.channel.rpartition("/")[2]
         try:
             post = await self._read(client.READ_ONE, post=question.message)

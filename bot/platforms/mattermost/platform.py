@@ -81,11 +81,9 @@ class MattermostPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with their current rights. Raises `PlatformUnavailable` if Mattermost does not answer."""
         return await self._directory.refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:

@@ -89,15 +89,11 @@ def build_message_key(team: str, channel: str, ts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageEdited:
-    """A user edited a message."""
-
     now: SlackMessagePosted
 
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageDeleted:
-    """A user deleted a message."""
-
     team: str
     channel: str
     ts: str
@@ -118,8 +114,6 @@ class AssistantOpened:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """The bot was invited to a channel."""
-
     team: str
     channel: str
     by: str
@@ -142,16 +136,12 @@ class StopRequested:
 
 @dataclass(frozen=True, slots=True)
 class ChannelChanged:
-    """A channel changed."""
-
     channel: str
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDisconnected:
-    """The workspace disconnected the bot."""
-
     why: str
 
 

@@ -215,7 +215,6 @@ class SlackHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
         channel, ts = question.channel.rpartition("/")[2], question.message
         facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
         try:

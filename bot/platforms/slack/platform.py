@@ -100,11 +100,9 @@ class SlackPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with their current rights. Raises `PlatformUnavailable` if Slack does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
