@@ -65,7 +65,7 @@ class DialogueRun:
     manifest: RunManifest
     open_model: OpenTurnModel
     simulator: LLM  # the model that plays the user
-    tell: Callable[[DialogueTurn], None]  # receives each turn
+    report: Callable[[DialogueTurn], None]  # receives each turn
     at_once: int = 4
 
     async def hold(self) -> None:
@@ -83,7 +83,7 @@ class DialogueRun:
     async def _hold_dialogue(self, dialogue: Dialogue) -> None:
         while len(dialogue.turns) < self.manifest.turns:
             dialogue = await self._add_turn(dialogue)
-            self.tell(dialogue.turns[-1])
+            self.report(dialogue.turns[-1])
 
     async def _add_turn(self, dialogue: Dialogue) -> Dialogue:
         seed = f"{self.manifest.seed} {dialogue.id} {len(dialogue.turns) + 1}"
@@ -163,7 +163,7 @@ async def ask_system(
     """Let a system answer as for any user, with a record. Raises `EvaluationError` if a model or search is down."""
     sentence_times, began = list[float](), time.perf_counter()
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         if isinstance(event, SentencePassed):
             sentence_times.append(time.perf_counter() - began)
 
@@ -177,7 +177,7 @@ async def ask_system(
         because=f"evaluation {manifest.id}",
         seed=seed,
     )
-    done = await answer(app, request, tell)
+    done = await answer(app, request, report)
     if done.failure and done.failure.kind in _OUTAGES:
         raise stop_run(done.failure.message)
     entries = await app.audit.turn(request.id)

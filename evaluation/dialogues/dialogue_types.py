@@ -31,7 +31,7 @@ class Topic:
 @dataclass(frozen=True, slots=True)
 class RepliedSentence:
     text: str
-    citations: tuple[int, ...] = ()  # numbers of `DialogueTurn.passages`; none in an unchecked reply
+    citations: tuple[int, ...] = ()  # numbers of `DialogueTurn.passages`; an unchecked reply has no citations
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[
 
 
 def adjust_randomised(tests: Sequence[PairedTest]) -> list[float | None]:
-    """Return the randomised p-value of each test, adjusted for the number of tests; None where it has none."""
+    """Return the randomised p-value of each test, adjusted for the number of tests; None for a test without one."""
     adjusted = iter(adjust_for_many([test.randomised for test in tests if test.randomised is not None]))
     return [None if test.randomised is None else next(adjusted) for test in tests]
 

@@ -100,8 +100,8 @@ def serve_model(
     prompt: Annotated[
         float, typer.Option("--in", min=0, help="Tokens per second of one prompt; 0: no limit.")
     ] = 4_000.0,
-    total_out: Annotated[float, typer.Option(min=0, help="The same of all replies together.")] = 0.0,
-    total_in: Annotated[float, typer.Option(min=0, help="The same of all prompts together.")] = 0.0,
+    total_out: Annotated[float, typer.Option(min=0, help="Tokens per second of all replies; 0: no limit.")] = 0.0,
+    total_in: Annotated[float, typer.Option(min=0, help="Tokens per second of all prompts; 0: no limit.")] = 0.0,
     concurrency: Annotated[int, typer.Option(min=0, help="Requests answered at once; 0: all.")] = 0,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the prefixes of prompts.")] = False,
     cached_cost: Annotated[

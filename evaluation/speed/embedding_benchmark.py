@@ -33,7 +33,9 @@ class EmbeddingRate:
 
 
 def embedding(
-    source: Annotated[Path | None, typer.Argument(exists=True, help="A text file; else made-up text.")] = None,
+    source: Annotated[
+        Path | None, typer.Argument(exists=True, help="A text file; without one, text is generated.")
+    ] = None,
     texts: Annotated[int, typer.Option(help="How many, of each length.", min=1)] = 64,
     rounds: Annotated[int, typer.Option(help="How often each embeds them.", min=1)] = 5,
     as_json: AsJson = False,

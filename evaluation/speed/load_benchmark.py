@@ -175,7 +175,7 @@ def turns(
     watch: Annotated[bool, typer.Option("--watch", help="Name functions that block the event loop over 5 ms.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask many questions at once, in waves, with a simulated model; then once more with a smaller budget.
+    """Ask many questions at once, in waves, with a simulated model, and then again with a smaller budget.
 
     Prints the time of turns, their share of the server's token rate, the lag of the event loop, calls at once, and
     memory after each wave; the first wave opens everything. The exit status is 1 if a limit does not hold.

@@ -239,7 +239,7 @@ def _held_bytes(process: int) -> int:
 
 
 def _read_lines(file: Path) -> list[str]:
-    """Return the lines of a file about a process; none once the process has ended."""
+    """Return the lines of a file about a process, or no lines if the process has ended."""
     try:
         return file.read_text(encoding="ascii").splitlines()
     except OSError:

@@ -49,7 +49,7 @@ async def test_training_features_match_the_gate(examples: ClaimFeatures) -> None
 
 
 async def test_perfect_scores_give_perfect_figures(examples: ClaimFeatures) -> None:
-    """With perfect scores, accuracies are 1, and the gate loses nothing and catches everything."""
+    """Perfect scores give accuracies of 1, and the gate loses nothing and catches everything."""
     perfect = np.where(examples.supported, 0.9, 0.1)
     levels = {"loose": 0.05, "normal": 0.5}
     measured = report_training(examples, HeldOutScores(perfect, perfect), levels)

@@ -22,7 +22,7 @@ class Change:
 
 
 ChangeProposer = Callable[[str, Random], Iterator[Change]]
-"""A function that proposes changes of a sentence in random order; none if nothing can be changed."""
+"""A function that proposes changes of a sentence in random order, if it can change anything."""
 
 
 def replace_span(text: str, span: tuple[int, int], new: str, absent: Sequence[str] = ()) -> Change:

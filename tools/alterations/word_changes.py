@@ -116,7 +116,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _moved_from() -> re.Pattern[str]:
-    """Match up to the place that somebody moved from; a range from A to B means the same when swapped."""
+    """Match up to the origin of a move; a range from A to B means the same when swapped."""
     return re.compile(rf"\b(?:{'|'.join(vocabulary()['moves'])})\b(?: [\w’'-]+){{0,5}}? from(?: the)? \Z")
 
 

@@ -45,7 +45,7 @@ _ALIKE = 0.8  # the least similarity of a misspelled field name
 
 
 def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
-    """Return the questions of a file; none if it is missing. Raises `EvaluationError` if it is damaged."""
+    """Return the questions of a file, or no questions if it is missing. Raises `EvaluationError` if it is damaged."""
     rows = enumerate(_read_file(path)["questions"], 1)
     return tuple(_read_row(row, f"{path}, question {number}") for number, row in rows)
 

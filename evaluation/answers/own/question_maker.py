@@ -18,7 +18,7 @@ SECTION_MARK = " › "
 
 
 def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
-    """Yield questions about an English document; none for other languages."""
+    """Yield questions about a document in English; documents in other languages get no questions."""
     if document.language and not document.language.startswith("en"):
         return
     for place, (section, group) in enumerate(groupby(passages, lambda passage: passage.section)):

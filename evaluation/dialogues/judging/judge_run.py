@@ -31,7 +31,7 @@ class JudgeRun:
     folder: RunFolder
     manifest: RunManifest
     judge: LLM
-    tell: Callable[[JudgedTurn], None]  # receives each judgement
+    report: Callable[[JudgedTurn], None]  # receives each judgement
     at_once: int = 4
 
     async def judge_all(self) -> None:
@@ -43,7 +43,7 @@ class JudgeRun:
         async def judge(key: TurnKey) -> None:
             judged = await self._judge(by_id[key[0]], key[1])
             await asyncio.to_thread(self.folder.append_judgement, key, judged)
-            self.tell(judged)
+            self.report(judged)
 
         await gather_limited(self.at_once, judge, [key for key in list_keys(dialogues) if key not in known])
 

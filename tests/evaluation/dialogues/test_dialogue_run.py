@@ -98,7 +98,7 @@ async def test_interrupted_run_equals_an_uninterrupted_one(app, manifest, tmp_pa
 
     seen, enough = [], asyncio.Event()
     run = open_run(app, manifest, cut)
-    run = replace(run, tell=lambda turn: (seen.append(turn), len(seen) == 1 and enough.set()))
+    run = replace(run, report=lambda turn: (seen.append(turn), len(seen) == 1 and enough.set()))
     stopped = asyncio.create_task(run.hold())
     await enough.wait()
     stopped.cancel()

@@ -175,7 +175,7 @@ def test_plot_has_its_values_as_text():
 
 
 def test_report_compares_refined_replies_with_drafts(tmp_path: Path) -> None:
-    """As in table 15: grades of the reply minus those of the draft; none without refinement."""
+    """Like table 15, the report has grades of the reply minus those of the draft, if drafts were refined."""
     plain = (judged(S), judged(S), judged(S))
     refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])
     write_report(write_run(tmp_path / "refined", refined, plain))

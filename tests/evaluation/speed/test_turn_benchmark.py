@@ -60,7 +60,7 @@ def call(
 
 
 def make_steps() -> Sequence[TraceStep]:
-    """Return claims, of which the second starts a search and a check; a query next to them; then the draft.
+    """Return a call for claims, whose second claim starts a search and a check, a query at the same time, and a draft.
 
     The task of the draft waited for both, and its own last step is the search at the beginning.
     """
