@@ -27,6 +27,7 @@ from evaluation.speed.embedding_benchmark import embedding
 from evaluation.speed.lazy_benchmark import lazy_search
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
+from evaluation.speed.search_benchmark import search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
 
@@ -54,6 +55,7 @@ app.command()(transcripts)
 speed.command()(desk)
 speed.command()(embedding)
 speed.command("refresh")(measure_refresh)
+speed.command()(search)
 speed.command("lazy")(lazy_search)
 speed.command()(serve_model)
 speed.command()(turn)

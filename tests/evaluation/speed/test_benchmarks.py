@@ -99,3 +99,12 @@ def test_dump_is_ingested_and_timed(tmp_path: Path) -> None:
     assert report["english_wikipedia"]["by"] == "articles"
     path.write_bytes(dump(page(1, "Quay", "")))
     assert CliRunner().invoke(app, ["speed", "wikipedia", str(path)]).exit_code != 0
+
+
+def test_searches_are_timed_alone_and_during_an_ingest() -> None:
+    options = ["--passages", "30", "--ingested", "6", "--questions", "4", "--json"]
+    report = json.loads(CliRunner().invoke(app, ["speed", "search", *options]).stdout)
+
+    assert (report["passages"], report["alone"]["searches"]) == (30, 4)
+    assert report["ingesting"]["searches"] > 0
+    assert report["alone"]["search_p50_ms"] > 0
