@@ -24,10 +24,9 @@ from evaluation.simulated_model.paced_model import serve_model
 from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.embedding_benchmark import embedding
-from evaluation.speed.lazy_benchmark import lazy_search
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
-from evaluation.speed.search_benchmark import search
+from evaluation.speed.search_benchmark import lazy_search, search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
 
