@@ -39,7 +39,7 @@ class QuestionWithoutWords(PipelineError):
 
 
 class NotAClaim(PipelineError):
-    """The text to check is a question, several statements, empty, or too long."""
+    """A streamed reply broke off after some of it was passed on, so it was not retried."""
 
     kind = "not_a_claim"
 

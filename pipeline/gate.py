@@ -72,7 +72,7 @@ class Recorder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every search and model call so far, in order of their start."""
+        """All searches and model calls so far, in the order in which they started."""
         ordered = sorted(self._noted, key=lambda noted: noted.began)
         return tuple(replace(noted.step, began=round((noted.began - self._began) * 1000, 3)) for noted in ordered)
 
@@ -103,7 +103,7 @@ class Recorder:
         )
 
     def tell(self, event: Event) -> None:
-        """Pass an event on and store its claim, if it has one; an explained claim replaces its earlier version."""
+        """Pass an event on, and store its claim if it has one; a claim with reasoning replaces its earlier version."""
         if isinstance(event, ClaimChecked):
             self._claims.append(event.checked)
         if isinstance(event, ClaimExplained):
@@ -112,7 +112,7 @@ class Recorder:
         self.report(event)
 
     def note(self, step: Step, began: float) -> None:
-        """Record a model call that has just ended; `began` is on `time.perf_counter()`."""
+        """Record a model call that has just ended. `began` is its start on the clock of `time.perf_counter()`."""
         self._noted.append(TimedStep(step, began, time.perf_counter()))
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -121,7 +121,7 @@ class Recorder:
 
     @property
     def engine(self) -> Search | None:
-        """The web search of the turn, recorded with its passages, which are stored nowhere else."""
+        """The web search of the turn. Its passages go into the record in full, as they are stored nowhere else."""
         return partial(self._record, self.web, kept=True) if self.web else None
 
     async def add(self, text: str, hits: Sequence[Hit]) -> None:
@@ -133,7 +133,10 @@ class Recorder:
         await self._record(fetch, SearchQuery(text), len(hits))
 
     async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
-        """Search, and record the search; with its passages if they are `kept` nowhere else."""
+        """Search, and record the search.
+
+        With `kept`, the record gets the new passages in full: they are stored nowhere else.
+        """
         self.report(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
@@ -165,8 +168,8 @@ class Recorder:
 def _count_rounds(calls: list[TimedStep]) -> int:
     """Return the largest number of calls of which no two overlap.
 
-    Dependencies are unknown here: two independent calls that the server ran one after the other count as two. `footnote
-    evaluate speed turn` follows dependencies.
+    Whether a call needed the result of another is unknown here, so two independent calls that the server ran one after
+    the other count as two. `footnote evaluate speed turn` follows dependencies.
     """
     rounds, free = 0, float("-inf")
     for call in sorted(calls, key=lambda call: call.ended):
@@ -176,9 +179,9 @@ def _count_rounds(calls: list[TimedStep]) -> int:
 
 
 class Verify(Protocol):
-    """Returns a model's verdict on a sentence by the passages it cites; None if they have nothing to judge by.
+    """Has a model judge a sentence by its cited passages; returns None if they contain no sentence to judge it by.
 
-    `coming` returns when another sentence may follow: sentences that arrive together can be judged together. `before`
+    `coming()` says when another sentence may follow, as sentences that arrive together can be judged together. `before`
     is the previous sentence, and `place` the sentence's index in the turn.
     """
 
@@ -196,17 +199,17 @@ class Coming(Enum):
 
 
 def is_sure(support: Support) -> bool:
-    """Return whether a sentence passes without a model's judgement. Pure."""
+    """Return whether a sentence with this local check may pass without the model's verdict. Pure."""
     return support.holds and not support.doubtful
 
 
 def is_judged(support: Support) -> bool:
-    """Return whether the model, if there is one, judges a sentence. Pure."""
+    """Return whether a sentence with this local check is sent to the model, if there is one. Pure."""
     return _may_hold(support) and not support.better_quoted
 
 
 def is_quoted(support: Support) -> bool:
-    """Return whether the passage is quoted instead of a sentence that a model wrote. Pure."""
+    """Return whether a sentence with this local check is replaced by a quotation of its passage. Pure."""
     return _may_hold(support) and support.better_quoted
 
 
@@ -230,7 +233,7 @@ Exists = Callable[[str, str], Awaitable[bool]]
 
 @dataclass(kw_only=True)
 class Gate:
-    """The gate of one turn; `gate.say` and `gate.judge` go into the kit."""
+    """The gate of one turn; its methods `say` and `judge` go into the kit."""
 
     found: Mapping[str, Hit]  # by passage id
     supports: Supports
@@ -322,12 +325,12 @@ class Gate:
         return local if is_sure(support) else reasons or "its passages do not support it"
 
     async def _cites_removed(self, evidence: Sequence[Evidence]) -> bool:
-        """Return whether a cited document has been removed; an updated one may be cited in its old version."""
+        """Return whether a cited document was removed since the search; one that was only updated may be cited."""
         documents = dict.fromkeys((part.document.corpus, part.document.key) for part in evidence)
         return self.exists is not None and not all([await self.exists(*document) for document in documents])
 
     def quote(self, evidence: Evidence) -> bool:
-        """Show an interim quotation, which is not part of the answer; return whether its passage has these words."""
+        """Show an interim quotation, not part of the answer; return whether its passage has these words."""
         fault = _find_evidence_fault(evidence, self.found)
         if fault:
             log.warning("quotation rejected: %s", fault)

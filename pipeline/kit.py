@@ -27,7 +27,7 @@ class Stream(Protocol):
     """Like `Ask`, for a reply that is parsed while it arrives."""
 
     def __call__(self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        """Render, call, and yield each value once it is certain; closing the iterator ends the call."""
+        """Call the model, and yield each value of its reply once it is certain. Closing the iterator ends the call."""
         ...
 
 
@@ -42,7 +42,7 @@ Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
 class Supports(Protocol):
     """The local check: decides without a model server whether the cited passages, read in full, support a sentence.
 
-    `asked` are the texts of the conversation: a sentence may repeat them, but they are not evidence.
+    `asked` are the texts of the conversation. A sentence may repeat them, but they are not evidence.
     """
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support: ...
@@ -56,7 +56,7 @@ class Demos(Protocol):
         ...
 
     def show(self, chosen: Sequence[Demonstration]) -> None:
-        """Put these examples before each later model call of the turn that they fit, the gate's included."""
+        """Add these examples to each later model call of the turn that they fit, including the gate's calls."""
         ...
 
 
@@ -124,7 +124,7 @@ class Limits:
     """Whether the model is distilled: no examples, no reasoning first, drafting and refining in one call."""
 
     def at(self, effort: Effort) -> "Limits":
-        """Return these limits, which are for normal effort, scaled to an effort. No limit is scaled down to zero."""
+        """Return these limits, which hold for normal effort, scaled to another effort. No limit becomes zero."""
         shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
         scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
         query = "always" if effort == "thorough" and self.query == "auto" else self.query
@@ -138,7 +138,7 @@ def lower_effort(effort: Effort) -> Effort:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """Everything a system gets apart from the conversation."""
+    """Everything that a system gets apart from the conversation."""
 
     ask: Ask
     stream: Stream
@@ -192,7 +192,7 @@ async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, *
 async def stream_unconfigured(
     template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
 ) -> AsyncIterator[T]:
-    """Raise `ModelUnavailable` at the first piece."""
+    """Raise `ModelUnavailable` when the first value is read: stands in for `stream` if no model is configured."""
     del template, facts
     raise _unconfigured_error(stage)
     yield splitter.close()[0]  # never reached: it makes this a generator

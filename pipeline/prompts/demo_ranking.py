@@ -39,13 +39,16 @@ def rescale(scores: Sequence[float]) -> tuple[float, ...]:
 
 
 def combine_scores(dense: Sequence[float], sparse: Sequence[float]) -> tuple[float, ...]:
-    """Return the weighted mean of scores of two kinds, each rescaled. Pure."""
+    """Return the weighted mean of both scores of each text, after rescaling each kind. Pure."""
     both = zip(rescale(dense), rescale(sparse), strict=True)
     return tuple(DENSE_SHARE * one + (1 - DENSE_SHARE) * other for one, other in both)
 
 
 async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare: Compare) -> tuple[RankedDemo, ...]:
-    """Return the `k` examples nearest to a dialogue and its knowledge, best first, pinned ones before all others."""
+    """Return the `k` examples nearest to a query, best first, but pinned ones before all others.
+
+    The query is a dialogue with its knowledge.
+    """
     if not pool or k <= 0:
         return ()
     sparse = score_by_words(query, [demo.searched for demo in pool])
@@ -59,7 +62,10 @@ async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare:
 
 
 def find_next(scores: Sequence[float], distances: Sequence[float], relevance: float) -> int:
-    """Return the index of the next example, by its score and its distance from the previous one. Pure."""
+    """Return the index of the example to choose next, weighing its score against its distance from the last chosen.
+
+    Pure.
+    """
     values = [(1 - relevance) * away + relevance * score for score, away in zip(scores, distances, strict=True)]
     return values.index(max(values))
 
@@ -67,7 +73,10 @@ def find_next(scores: Sequence[float], distances: Sequence[float], relevance: fl
 async def choose_diverse(
     ranked: Sequence[RankedDemo], count: int, relevance: float, compare: Compare
 ) -> tuple[Demonstration, ...]:
-    """Return `count` examples: pinned ones or else the best, then each near the question and far from the previous."""
+    """Return `count` examples: first all pinned ones, or the best if none is pinned.
+
+    Each further example is near the question, but far from the one chosen before it.
+    """
     pinned = [candidate.demo for candidate in ranked if candidate.demo.pinned]
     chosen = pinned or [candidate.demo for candidate in ranked[:1]]
     left = [candidate for candidate in ranked if candidate.demo not in chosen]

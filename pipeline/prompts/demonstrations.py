@@ -1,8 +1,8 @@
 """Turn demonstrations into worked examples of single calls, with their notes as text or as triples.
 
-Our own are in `demonstrations.json`, with invented facts. Like any quoted text, a demonstration is enclosed in
-delimiters on separate lines; it is never evidence, as the gate accepts only passages found in the turn. A triple of
-subject, predicate and object replaces a note if settings say so; only plain English sentences become triples.
+Our own demonstrations are in `demonstrations.json`, with invented facts. Like any quoted text, a demonstration is
+enclosed in delimiters on separate lines. It is never evidence, as the gate accepts only passages found in the turn. If
+settings say so, a triple of subject, predicate and object replaces a note; only plain English sentences become triples.
 """
 
 import json
@@ -31,13 +31,16 @@ class WorkedExample:
 
 
 def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
-    """Return a demonstration as an example of a call; None if it shows no such call. Pure."""
+    """Return a demonstration as a worked example of calls with this template; None if the template has no such form.
+
+    Pure.
+    """
     build = _BUILDERS.get(template)
     return build(demo) if build else None
 
 
 def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
-    """Return the demonstrations that show such a call, in order, within `MAX_DEMO_CHARACTERS`. Pure."""
+    """Return the first demonstrations that fit this template, up to `MAX_DEMO_CHARACTERS` in all. Pure."""
     left, fitting = MAX_DEMO_CHARACTERS, list[Demonstration]()
     for demo in demos:
         left -= len(demo.searched) + len(demo.answer)
@@ -47,7 +50,7 @@ def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonst
 
 
 def write_triples(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call's facts with the plain sentences of its notes as triples. Pure."""
+    """Return a call's facts, with the plain sentences among its notes written as triples. Pure."""
     notes = [replace(finding, text=write_as_triple(finding.text)) for finding in facts.get("findings", ())]
     return {**facts, "findings": tuple(notes)} if notes else facts
 
@@ -132,7 +135,7 @@ def _load_words(kind: str) -> frozenset[str]:
 
 
 def find_triple(text: str) -> tuple[str, str, str] | None:
-    """Return subject, predicate (from the first verb) and object of a sentence; None if it is not plain."""
+    """Return a sentence's subject, predicate (which starts at the first verb) and object; None if it is not plain."""
     tokens = parse_sentence(text, "en").text
     low, modals, being = tokens.low, _load_words("modals"), _load_words("being")
     verbs = modals | being | _load_words("verbs")

@@ -132,10 +132,10 @@ def render_prompt(
     random: Random,
     demos: Sequence[Demonstration] = (),
 ) -> Prompt:
-    """Render a call; `demos` are earlier turns, placed between its own examples and the turn.
+    """Render a call. `demos` are demonstrations; they come after the template's own examples and before the turn.
 
-    Each demo has its own delimiter, which distinguishes its quotations from the turn's. Raises `MissingFact` if a fact
-    of the template is missing.
+    Each demonstration has its own delimiter, which distinguishes its quotations from the turn's. Raises `MissingFact`
+    if the template needs a fact that is missing.
     """
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     quoted = "\n".join((str(module.turn()), *(demo.searched for demo in demos)))

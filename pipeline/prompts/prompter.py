@@ -33,7 +33,11 @@ class PromptLoad:
 
 
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
-    """Drop the last demonstration, else the oldest turns, the last passage, or the examples; None without any."""
+    """Return a smaller load for a prompt that is too long; None if nothing more can be dropped.
+
+    It lacks the last demonstration; if there is none, the older half of the earlier turns; then the last passage; and
+    at last the template's examples.
+    """
     if load.demos:
         return replace(load, demos=load.demos[:-1])
     for name, value in load.facts.items():
@@ -48,7 +52,10 @@ def truncate_load(load: PromptLoad) -> PromptLoad | None:
 
 
 def _without_last_passage(value: object) -> tuple[Any, ...]:
-    """Return sentences or findings without those of the last passage; empty if there is at most one passage."""
+    """Return a tuple of sentences or findings without those of the last passage.
+
+    The result is empty if there is only one passage, or if the value is something else.
+    """
     if not isinstance(value, tuple) or not all(isinstance(piece, Evidence | SourcedFinding) for piece in value):
         return ()
     passages = [(piece if isinstance(piece, Evidence) else piece.evidence[0]).passage.id for piece in value]
@@ -56,7 +63,7 @@ def _without_last_passage(value: object) -> tuple[Any, ...]:
 
 
 def reference_facts(value: object) -> Any:
-    """Replace recorded values by references, as JSON: a passage by its id, a conversation by its length."""
+    """Return a fact of a call as JSON for the record: passages become their ids, and a conversation its length."""
     if isinstance(value, Hit):
         return value.passage.id
     if isinstance(value, Passage):
@@ -187,7 +194,10 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
-        """Record a call with its outcome, which the block fills in, and its error; yield the call to make."""
+        """Record a call, and yield it for the block to make.
+
+        The block puts the result into the yielded dictionary. An error that it raises is recorded, too.
+        """
         began, outcome, lost = time.perf_counter(), dict[str, Any](), list[ModelReply]()
         try:
             yield replace(call, note_lost=lost.append), outcome
@@ -268,7 +278,7 @@ def _reply_facts(reply: ModelReply) -> dict[str, Any]:
 
 
 def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[str, Any]:
-    """Return a call's outcome with the usage of its lost tries; if all were lost, the last one is the outcome."""
+    """Return a call's outcome with the usage of its lost attempts; if none succeeded, the last one is the outcome."""
     whole: dict[str, Any] = {"attempts": 1, **(_reply_facts(lost[-1]) if lost else {}), **outcome}
     added = lost if "prompt_tokens" in outcome else lost[:-1]
     for reply in added:
@@ -280,6 +290,6 @@ def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[st
 
 
 def _count_attempts(error: BaseException, spent: BudgetMeter) -> int:
-    """Return 0 for a call that was refused before it was sent, else 1."""
+    """Return 1 if the failed call was sent to the server, or 0 if it was refused before."""
     late = spent.deadline is not None and time.monotonic() >= spent.deadline
     return int(not isinstance(error, SchemaNotOffered) and (late or not isinstance(error, BudgetExceeded)))

@@ -31,7 +31,10 @@ _NUMBER_COUNT = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class LineMarker:
-    """A line's leading marker and its length. `bold`: the `**` before it opens emphasis that continues after it."""
+    """The marker at the start of a line, and its length.
+
+    `bold`: the `**` before it opens emphasis that continues after it.
+    """
 
     kind: _MarkerKind
     length: int
@@ -40,7 +43,7 @@ class LineMarker:
 
 
 def parse_line_marker(line: str, last: int) -> LineMarker | None:
-    """Parse one marker at the start of a line, if there is any; `last` is the largest item number so far, or 0."""
+    """Return the marker at the start of a line, or None. `last` is the largest item number so far, or 0."""
     if marker := _QUOTE_SIGN.match(line):
         return LineMarker("quote", marker.end())
     if marker := _HEADING_SIGN.match(line):
@@ -90,7 +93,7 @@ class TableSentences:
         return ["; ".join(named)]
 
     def end(self) -> list[str]:
-        """Return the row still held back at the table's end: the header of a table without rows."""
+        """Return the row that is still held back when the table ends: the header, if no other row followed."""
         left = self._held
         self._columns = []
         self._held = []
@@ -116,7 +119,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A whole fenced code block; its fence is longer than any inside."""
+    """A whole fenced code block. Its fence is longer than any fence inside."""
 
     text: str
 
@@ -134,7 +137,7 @@ _LINE_TICKS = lazy_compile("`+")
 
 
 class BlockParser:
-    """Parses one reply; piece boundaries affect only how running text is divided into events."""
+    """Parses one reply. How the reply is cut into pieces affects only how running text is divided into events."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -178,7 +181,7 @@ class BlockParser:
         return [ProseText(text)]
 
     def _at_start(self) -> list[BlockEvent] | None:
-        """Return the events of a line's beginning; None until enough of the line has arrived."""
+        """Return the events for the start of a line; None until enough of the line has arrived to decide."""
         self._rest = self._rest.lstrip(_INDENT_SPACES)
         head, newline, _ = self._rest[:_MAX_LINE_HEAD].partition("\n")
         if not (newline or self._closed) and len(head) < _MAX_LINE_HEAD:
@@ -214,7 +217,7 @@ class BlockParser:
         return [*self._begin_line(line), *self._prose(line, ends=True)]
 
     def _begin_line(self, head: str) -> list[BlockEvent]:
-        """Return the events at the start of a line of running text, which joins the previous line or not."""
+        """Return the events for the start of a line that continues a paragraph of running text or begins a new one."""
         joins = self._open and not self._heading and self._quoted == self._was_quoted and self._is_wrapped(head[0])
         spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
         before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]

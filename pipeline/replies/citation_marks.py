@@ -1,6 +1,6 @@
 """Find citation marks in a reply's text, and the numbers they name. Pure.
 
-Marks and addresses that belong to their sentence's grammar are distinguished from those that can be removed.
+Some marks and addresses are part of their sentence's grammar; they are distinguished from those that can be removed.
 """
 
 import re
@@ -52,14 +52,17 @@ _OPENING_SIGNS = frozenset("([{“„«\"'")
 
 @dataclass(frozen=True, slots=True)
 class CitationMark:
-    """A mark, or several separated only by commas, with the numbers that it names, in order, within 1..count."""
+    """One citation mark, or several separated only by commas, with the numbers in 1..count that they name, in order."""
 
     span: Span
     numbers: tuple[int, ...]
 
 
 def find_marks(text: str, count: int) -> Iterator[CitationMark]:
-    """Yield the marks of a text in order. Adjacent marks are one; round brackets around only marks belong to them."""
+    """Yield the marks of a text in order.
+
+    Adjacent marks count as one. Round brackets that enclose only marks are part of the mark.
+    """
     last: CitationMark | None = None
     for mark in _find_single_marks(text, count):
         numbers = _join_marks(text, last, mark) if last else None
@@ -94,7 +97,7 @@ def _find_single_marks(text: str, count: int) -> Iterator[CitationMark]:
 
 
 def _join_marks(text: str, first: CitationMark, second: CitationMark) -> tuple[int, ...] | None:
-    """Return the numbers of two adjacent marks, or of the range that they form; None if they are apart."""
+    """Return the numbers that two adjacent marks name, singly or as a range; None if text separates the marks."""
     gap = (first.span[1], second.span[0])
     if _MARK_GAP.fullmatch(text, *gap):
         return first.numbers + second.numbers
@@ -127,7 +130,7 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
 
 
 def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
-    """Parse raised digits as whole numbers if these are within 1..count, else digit by digit."""
+    """Return the numbers that superscript digits name: whole numbers if in 1..count, else one for each digit."""
     plain = digits.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
     runs = [str(int(run)) for run in re.findall(r"[0-9]+", plain)]
     values = [int(run) for run in runs]
@@ -195,7 +198,7 @@ def detach_marks(text: str, count: int) -> str:
 
 
 def is_incomplete(text: str, count: int) -> bool:
-    """Return whether a sentence loses a part of its grammar if its marks and addresses are removed."""
+    """Return whether a sentence would lose a part of its grammar if its marks and addresses were removed."""
     hanging = (
         _DANGLING_WORD.search(text[max(0, mark.span[0] - _NEAR_CHARACTERS) : mark.span[0]])
         and _continues(text[mark.span[1] :])

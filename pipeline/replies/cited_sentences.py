@@ -64,7 +64,7 @@ class SentenceCutter:
             self._text, self._judged = self._text[end:], 0
 
     def _end(self, *, closed: bool) -> int:
-        """Return the end of the first sentence, with the marks and spaces after it; 0 while that is uncertain."""
+        """Return the end of the first sentence, including marks and spaces after it; 0 while the end is uncertain."""
         while (stop := _SENTENCE_END.search(self._text, self._judged)) and stop.end() <= _MAX_SENTENCE:
             ahead = stop.end() + _LOOKAHEAD
             if ahead > len(self._text) and not closed:
@@ -88,7 +88,7 @@ def mask_verbatim(text: str, count: int) -> str:
 
 
 def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
-    """Return where the second sentence of `window` begins if the first ends near `stop`, else 0."""
+    """Return the index at which the second sentence of `window` begins; 0 unless the first one ends near `stop`."""
     text = mask_verbatim(window, count)
     spans = sentence_spans(text)
     if len(spans) == 1 or not spans or spans[0][1] > stop + _SCAN_STRIDE:
@@ -129,7 +129,7 @@ class MarkedSentence:
 
 
 def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
-    """Return the sentences of a whole reply to which `count` pieces of evidence were offered, numbered from 1."""
+    """Return the sentences of a whole reply. The model was offered `count` pieces of evidence, numbered from 1."""
     splitter = SentenceSplitter(count)
     return splitter.feed(reply) + splitter.close()
 
@@ -152,7 +152,7 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
 
 
 class SentenceSplitter:
-    """Splits a reply into sentences as it arrives; a sentence is yielded about fifty characters after its end."""
+    """Splits a reply into sentences as it arrives. A sentence is yielded once about fifty characters follow it."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -32,7 +32,7 @@ def is_own_note(note: str, evidence: Evidence) -> bool:
 
 
 def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
-    """Number the footnotes of a reply; further sentences never change earlier numbers."""
+    """Number the footnotes of a reply. The numbers stay the same if more sentences are appended."""
     by_passage: dict[str, list[Evidence]] = {}
     for evidence in (piece for sentence in sentences for piece in sentence.evidence):
         by_passage.setdefault(evidence.passage.id, []).append(evidence)
@@ -47,7 +47,7 @@ def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[Answered
 
 
 def quote_spans(text: str, spans: Iterable[Span]) -> str:
-    """Join spans of a text in order: adjacent ones merged, others with an ellipsis between."""
+    """Join spans of a text in order. Adjacent spans are merged; an ellipsis separates the others."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and not text[merged[-1][1] : start].strip():

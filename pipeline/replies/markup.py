@@ -72,7 +72,10 @@ def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
 
 
 def _find_code_spans(text: str) -> list[Span]:
-    """Return the spans from each run of backticks to the next of its length, short ones only within a paragraph."""
+    """Return the spans of code: each reaches from a run of backticks to the next run of the same length.
+
+    A span with fewer backticks than a fence must lie within one paragraph.
+    """
     runs = list(_CODE_TICKS.finditer(text))
     later: dict[str, list[int]] = {}
     for place in reversed(range(len(runs))):
@@ -118,7 +121,10 @@ _TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"  # punctuation after an address tha
 
 
 def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
-    """Yield the spans of addresses without punctuation after them; in `code` only those with a scheme or www."""
+    """Yield the spans of addresses, without the punctuation after them.
+
+    In `code`, an address must have a scheme or www.
+    """
     if not _MAY_BE_ADDRESS.search(text):
         return
     for found in (_ADDRESS_IN_CODE if code else _ADDRESS).finditer(text):
@@ -195,10 +201,10 @@ def strip_invisible(text: str) -> str:
 
 @lru_cache(maxsize=128)
 def clean_markup(text: str) -> str:
-    """Return text that a model wrote without links, images, tags and mentions; their visible words stay.
+    """Return text that a model wrote without links, images, tags and mentions, of which only the visible words remain.
 
-    Cleaning is idempotent and does not tidy white space. Text with a dozen levels of nested markup loses all its
-    special characters.
+    Cleaning twice changes nothing more, and white space is not tidied. Text in which markup is nested a dozen levels
+    deep loses all its special characters.
     """
     for _ in range(_CLEANING_PASSES):
         before, text = text, _clean_once(text)
@@ -213,7 +219,7 @@ def is_link_definition(line: str) -> bool:
 
 
 def find_opaque_spans(text: str) -> list[Span]:
-    """Return the spans of links and addresses, in order and without overlap; no sentence ends inside."""
+    """Return the spans of links and addresses, in order and without overlap; no sentence may end inside one."""
     return merge_spans([*(found.span() for found in _LINK.finditer(text)), *find_addresses(text)])
 
 
@@ -226,7 +232,7 @@ def _clean_once(text: str) -> str:
 
 
 def _clean_code(text: str) -> str:
-    """Return code without addresses and control sequences, decoded if entities hide any of these."""
+    """Return code without addresses and control sequences. Entities are decoded only if they hide one of these."""
     read = _decode_entities(_decode_entities(text))
     bare, bare_read = _strip_control(text), _strip_control(read)
     return bare if bare_read == read else bare_read
@@ -243,7 +249,7 @@ def _decode_entities(text: str) -> str:
 
 
 def _strip_html_blocks(text: str) -> str:
-    """Return the text without comments, scripts and styles that have an end."""
+    """Return the text without comments, scripts and styles; one that is never closed stays."""
     for begin, end in _HTML_BLOCKS:
         spans, at = list[Span](), 0
         while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):
@@ -254,7 +260,7 @@ def _strip_html_blocks(text: str) -> str:
 
 
 def _link_text(found: re.Match[str]) -> str:
-    """Return a link's text; a footnote mark keeps its brackets, and so does `f[x](y)`."""
+    """Return the text of a link. A footnote mark keeps its brackets, and code like `f[x](y)` stays unchanged."""
     label, target = found[1], found[2]
     if re.fullmatch(_NUMERIC, label) and label.strip():
         return f"[{label}]"

@@ -24,14 +24,20 @@ class ReplyFormat(Generic[T]):
 
 
 class ReplySplitter(Protocol[T_co]):
-    """Splits one streamed reply into values as soon as each is certain. A retried reply gets a fresh copy."""
+    """Splits a streamed reply into values, each as soon as it is certain.
+
+    A retried reply gets a fresh copy of the splitter.
+    """
 
     def feed(self, piece: str) -> tuple[T_co, ...]:
-        """Take the next piece of the reply; return the values that it made certain."""
+        """Take the next piece of the reply, and return the values that have become certain with it."""
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return the last values. Raises `UnreadableReply`, but only if no value was returned before."""
+        """Return the last values at the end of the reply.
+
+        Raises `UnreadableReply`, but only if no value was returned before.
+        """
         ...
 
 
@@ -63,7 +69,7 @@ def extract_json_object(text: str) -> Mapping[str, Any]:
 
 
 def get_field(found: Any, name: str, kind: type | tuple[type, ...]) -> Any:
-    """Return a field of a JSON object. Raises `UnreadableReply`."""
+    """Return a field of a JSON object. Raises `UnreadableReply` if it is missing or of another type."""
     if not isinstance(found, Mapping) or name not in found:
         raise UnreadableReply(f"“{name}” is missing")
     value = found[name]
@@ -81,7 +87,10 @@ def is_nothing(text: str) -> bool:
 
 
 def split_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list without their marks; empty without any. Numbers must count on: "7. Juli" is none."""
+    """Return the items of a list in a text, without bullets and numbers; empty if there is no list.
+
+    Numbers must count up from 1, so "7. Juli" is not an item.
+    """
     found: list[str] = []
     numbered, open_item = 0, False
     for line in (_EMPHASIS.sub("", raw) for raw in text.splitlines()):
@@ -107,7 +116,7 @@ def _join_spaces(line: str) -> str:
 
 
 def find_labelled(text: str, *labels: str) -> str | None:
-    """Return the text after the label of the last line that opens with one of the labels and a colon; None if none."""
+    """Return the text after a label and a colon, in the last line that begins so; None if no line does."""
     opening = re.compile(rf"\s*(?:[-*•]\s+)?(?:{'|'.join(map(re.escape, labels))})\s*[:：=]\s*(.*)", re.IGNORECASE)
     values = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
     return values[-1].strip() if values else None
@@ -121,7 +130,7 @@ def parse_numbers(text: str, count: int) -> tuple[int, ...]:
 
 
 def parse_number_list(found: Any, count: int) -> tuple[int, ...]:
-    """Return the numbers from 1 to `count` in a JSON list, each once; digits in a string count as a number."""
+    """Return the numbers from 1 to `count` in a JSON list, each once. A string of digits counts as a number."""
     if not isinstance(found, list):
         raise UnreadableReply("a list of numbers is missing")
     written = [item.strip().strip("[]") if isinstance(item, str) else item for item in found]

@@ -1,4 +1,7 @@
-"""Parse the replies of all stages except verdicts: a query, bullets, timed claims, a draft, feedback on it. Pure."""
+"""Parse the replies of all stages except verdicts: a query, bullets, timed claims, a draft, and feedback on a draft.
+
+Pure.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,14 +84,17 @@ _LEADING_NUMBERS = lazy_compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """A statement from a passage, and the numbers of the sentences that it names."""
+    """A statement from a passage, and the numbers of the passage's sentences that support it."""
 
     text: str
     sentences: tuple[int, ...]
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the format of bullets over `count` numbered sentences; empty if none is relevant."""
+    """Return the format of a reply with bullets, which name some of `count` numbered sentences.
+
+    The parsed value is empty if the model finds no sentence relevant.
+    """
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []
@@ -226,10 +232,10 @@ NOTHING_REPLY = "NOTHING"  # the reply if no note helps
 
 
 class DraftSplitter:
-    """Splits a draft over `count` notes into sentences. Yields none if it says that no note helps.
+    """Splits a draft over `count` notes into sentences; yields none if the draft says that no note helps.
 
-    A sentence without a mark borrows those of the next, as models often mark only the last sentence from a note; a
-    block of code does not.
+    Models often put a mark only after the last of several sentences from a note. So a sentence without a mark gets the
+    marks of the next sentence; a block of code does not.
     """
 
     def __init__(self, count: int) -> None:

@@ -1,7 +1,7 @@
 """Parse verdicts on claims: one after its reasoning, or several as they arrive. Pure.
 
-A mere substring is not a verdict: denied, hedged and merely listed ones do not count, and only a clear SUPPORTS is
-SUPPORTS. A streamed verdict precedes its reason (`1. SUPPORTS [2, 3] Both say so.`), so that callers need not wait.
+The word SUPPORTS alone is not a verdict: it does not count if it is denied, hedged or only listed. A streamed verdict
+precedes its reason (`1. SUPPORTS [2, 3] Both say so.`), so that callers need not wait for the reason.
 """
 
 import re
@@ -98,7 +98,7 @@ def _build_verification(
 
 
 def _find_last_verdict(text: str) -> Verdict | None:
-    """Return the verdict that free text ends in: in capitals, or as "the claim is supported"."""
+    """Return the verdict at the end of free text: a word in capitals, or a phrase such as "the claim is supported"."""
     stated = list(_STATED_VERDICT.finditer(text))
     shouted = list(_CAPITAL_VERDICT.finditer(text))
     if stated and (not shouted or stated[-1].start() > shouted[-1].start()):
@@ -107,7 +107,7 @@ def _find_last_verdict(text: str) -> Verdict | None:
 
 
 def _find_single_verdict(text: str) -> Verdict | None:
-    """Return the one verdict in a short text in capitals; None if it has none, or several."""
+    """Return the only verdict in capitals in a short text; None if it has none, or several."""
     matches = list(_CAPITAL_VERDICT.finditer(text))
     verdicts = {_read_verdict(text, match) for match in matches}
     return verdicts.pop() if len(verdicts) == 1 else None
@@ -151,7 +151,7 @@ class ClaimRuling:
 
 
 class VerdictSplitter:
-    """Splits a reply on claims and numbered sentences into rulings, each as soon as it is certain."""
+    """Splits a reply that judges several claims by numbered sentences. Each ruling is yielded once it is certain."""
 
     def __init__(self, claims: int, sentences: int, *, reasoned: bool = True) -> None:
         self._claims = claims
@@ -198,7 +198,7 @@ class VerdictSplitter:
                 yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
 
     def _decide(self, said: str, rest: str, *, over: bool) -> Verification | None:
-        """Return the verification that a verdict and the text after it make; None while uncertain, or if invalid."""
+        """Return the verification from a verdict, `said`, and the text after it; None if uncertain yet, or invalid."""
         verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
         if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None

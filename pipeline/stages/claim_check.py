@@ -43,7 +43,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class PassageSupport:
-    """The local check's result for a claim and some passages, with their sentences nearest to the claim."""
+    """The local check's result for a claim and some passages, and the passages' sentences nearest to the claim."""
 
     support: Support
     nearest: tuple[Evidence, ...]
@@ -51,12 +51,12 @@ class PassageSupport:
 
     @property
     def supports(self) -> bool:
-        """Return whether the claim holds, changes no sentence that it repeats, and shares enough words with them."""
+        """Whether the check holds, the claim changes no sentence that it copies, and it shares enough words."""
         return self.support.holds and not self.changed and self.coverage >= LEAST_COVERAGE
 
     @property
     def changed(self) -> bool:
-        """Return whether the claim alters an obligation or limit, or copies the passages except for a part."""
+        """Whether the claim alters an obligation or limit, or copies the passages except for a replaced part."""
         return self.support.altered or self.support.replaced
 
     @property
@@ -120,7 +120,10 @@ def _is_checkable(sentence: str) -> bool:
 
 
 def _is_statement(text: str) -> bool:
-    """Return whether a text has two content words, four characters without spaces, or a name and another word."""
+    """Return whether a text has enough content words: two, or a capitalised one with another word.
+
+    In scripts without spaces, two characters count as one content word.
+    """
     tokens = words(text)
     content = [word for word in content_words(text) if not is_unspaced(word[0])]
     unspaced = sum(len(word) for word in tokens if is_unspaced(word[0]))
@@ -129,10 +132,10 @@ def _is_statement(text: str) -> bool:
 
 
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
-    """Return the verdict by each passage alone, best first, and by all together. Pure.
+    """Return the verdict by each passage alone, best first, and by all passages together. Pure.
 
-    One of several passages may seem to support a claim by chance. So all together must support it, too, and no passage
-    that covers more of the claim may contradict a part of it.
+    One of several passages may seem to support a claim by chance. So all passages together must support it, too, and no
+    passage that has more of the claim's words may contradict a part of it.
     """
     holding = [place for place, held in enumerate(alone) if held.supports and together.support.holds]
     supporting = [alone[place] for place in holding if not _is_outdone(alone, place)]
@@ -152,13 +155,20 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
 
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
-    """Return a judgement with the first passage's reasons; of several passages, the nearest sentence of each."""
+    """Return a judgement with the reasons of the first passage.
+
+    It shows the nearest sentences of a single passage, or the nearest sentence of each of several passages.
+    """
     shown = tuple(support.nearest[0] for support in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
     return Judgement(verdict, held[0].explanation, shown, because=held[0].support.because)
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
-    """Return whether an earlier passage with as many words lacks a detail, or one with more contradicts the claim."""
+    """Return whether other passages speak against the passage at `place`, which supports the claim alone.
+
+    That is so if an earlier one with at least as many of the claim's words lacks a detail, or if one with more of them
+    contradicts or alters the claim.
+    """
     own = alone[place].coverage
     lacking = (held for held in alone[:place] if not (held.support.holds or held.support.appealable))
     before = any(held.coverage >= own for held in lacking)
@@ -166,7 +176,7 @@ def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
 
 
 def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judgement:
-    """Return a verdict that names the first contradicting passage, if any, and shows its sentence last."""
+    """Add the first contradicting passage, if there is one, with its sentence as the last evidence."""
     if not against:
         return found
     other = _find_differing(against[0])
@@ -177,7 +187,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 
 
 def _find_differing(held: PassageSupport) -> Evidence:
-    """Return the near sentence that contains the last quotation of a reason, or else the nearest."""
+    """Return the near sentence that contains the words quoted last in a reason, or else the nearest sentence."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
     return next((piece for piece in held.nearest if any(quote in piece.text for quote in quoted)), held.nearest[0])
 
@@ -215,7 +225,7 @@ async def request_verification(
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
-    """Judge by the model, or by the rules if the model accepts a claim that they do not support."""
+    """Judge by the model. If the model accepts a claim that the rules do not support, the rules decide."""
     claim, sentences = talk.question.text, collect_sentences(hits)
     verification = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in verification.sentences)
@@ -230,7 +240,7 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
 
 
 def _overrule(ruled: Judgement) -> Judgement:
-    """Return the rules' judgement; if they reject the claim, with a remark that the model accepted it."""
+    """Return the rules' judgement. If they reject the claim, it remarks that the model had accepted the claim."""
     if ruled.verdict is Verdict.SUPPORTS:
         return ruled
     reasoning = f"The model takes it for supported; but {ruled.reasoning}."

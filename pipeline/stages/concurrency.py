@@ -16,7 +16,10 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def close_stream(stream: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator[T], None]:
-    """Close a stream when the block ends, however it ends; unlike `contextlib.aclosing`, of any async iterator."""
+    """Close a stream when the block ends, however it ends.
+
+    Unlike `contextlib.aclosing`, this accepts any async iterator.
+    """
     try:
         yield stream
     finally:
@@ -35,7 +38,7 @@ B = TypeVar("B")
 
 @asynccontextmanager
 async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
-    """Run tasks within a block; if one or the block fails, cancel all others."""
+    """Run tasks within a block. If one of them or the block fails, all others are cancelled."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -47,11 +50,11 @@ async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
 async def gather_pair(
     one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]
 ) -> tuple[A | None, B | None, PipelineError | None]:
-    """Run two calls at once and return both results; None for one that fails, and its error.
+    """Run two calls at once, and return both results and an error. A call that fails has the result None.
 
     Raises:
-        SearchUnavailable, BudgetExceeded: at once, when one of them does.
-        PipelineError: the first one's, when both fail.
+        SearchUnavailable, BudgetExceeded: at once, when one of the calls raises it.
+        PipelineError: the first call's error, when both fail.
     """
     async with open_task_group() as group:
         first, second = group.create_task(capture_outcome(one)), group.create_task(capture_outcome(other))
@@ -64,14 +67,20 @@ async def gather_pair(
 
 
 async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
-    """Run calls at once and return their results in order; when one fails, all end and its error is raised."""
+    """Run calls at once, and return their results in order.
+
+    When one fails, the others are cancelled and its error is raised.
+    """
     async with open_task_group() as group:
         tasks = [group.create_task(call) for call in calls]
     return tuple(task.result() for task in tasks)
 
 
 async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
-    """Run calls at once and return the successful results. Raises as `capture_outcome`, or if all fail."""
+    """Run calls at once, and return the results of those that succeed.
+
+    Raises the first error if all fail, and `SearchUnavailable` and `BudgetExceeded` at once.
+    """
     return select_successes(await gather_all(capture_outcome(call) for call in calls))
 
 
@@ -84,7 +93,7 @@ def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
 
 
 async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
-    """Return a call's result, or its error. Raises `SearchUnavailable` and `BudgetExceeded`."""
+    """Return a call's result, or its error as a value. `SearchUnavailable` and `BudgetExceeded` are raised."""
     try:
         return await call
     except (SearchUnavailable, BudgetExceeded):

@@ -1,1 +1,1 @@
-"""Parts that only `augmenter` needs: its working memory, policies, consolidated evidence and a reply's utility."""
+"""Parts that only `augmenter` needs: its memory, its policies, consolidation of evidence, and rating of replies."""

@@ -1,8 +1,8 @@
-"""Draft a candidate, rate it, write feedback, and send the best.
+"""Draft a candidate, rate it, write feedback, and send the best candidate.
 
-Utility is the Knowledge F1 of a candidate and the notes that it cites, or the model's own criticism. Either is
-multiplied by the share of sentences that would pass the gate, which judges only candidates that are good enough without
-that.
+The utility of a candidate is its Knowledge F1 with the notes that it cites, or the model's own criticism. It is
+multiplied by the share of the candidate's sentences that would pass the gate. The gate is asked only about candidates
+that are good enough without that factor.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ _UNSUPPORTED = "The notes that it cites do not say this: {}"
 
 
 async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Ask the model whether the evidence is enough, and if not, for a query. Raises any `PipelineError`."""
+    """Ask the model whether the evidence is enough, and for a query if it is not. Raises any `PipelineError`."""
     context = memory.context
     facts = {"talk": context.talk, "findings": memory.evidence, "reading": context.reading}
     try:
@@ -61,7 +61,10 @@ async def rate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidate:
-    """Rate by Knowledge F1. In another language than its notes a reply shares no words with them: the gate decides."""
+    """Rate a candidate by Knowledge F1.
+
+    If its notes are in another language, they share no words with it; then the utility is 1, and the gate decides.
+    """
     if memory.context.reading:
         return replace(latest, utility=1.0)
     cited = cite_notes(latest.sentences, latest.notes)
@@ -71,7 +74,10 @@ async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidat
 
 
 async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Candidate:
-    """Rate by the model's own criticism. An unreadable criticism counts as just good enough: the gate decides."""
+    """Rate a candidate by the model's own criticism.
+
+    If that is unreadable, the utility is just enough, and the gate decides.
+    """
     draft = format_draft(latest.sentences)
     facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
     try:
@@ -84,7 +90,7 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate judge all sentences at once without showing them; those to be quoted instead count as passed."""
+    """Have the gate judge all sentences at once, without showing them; sentences to be quoted instead pass."""
     annotator = SentenceAnnotator(memory.context, candidate.notes)
     cited = [annotator.cite(sentence) for sentence in candidate.sentences]
     kit.end_draft()
@@ -121,7 +127,10 @@ def write_feedback(reply: str, cited: Sequence[str]) -> str:
 
 
 async def send(memory: WorkingMemory, kit: Kit) -> bool:
-    """Say the best candidate; return whether a sentence passed. If none did, raises the error that ended the loop."""
+    """Say the best candidate, and return whether a sentence passed.
+
+    If none did, raise the error that ended the loop, if any.
+    """
     best = memory.best
     passed = False
     if best and best.let_out is None:

@@ -1,7 +1,7 @@
 """Link names to the corpus's own pages, by title or alias.
 
-A title may have a qualifier in brackets: "Mercury (planet)". Of several pages, including those that a disambiguation
-page lists, the one that shares most words with the name's context is chosen.
+A title may have a qualifier in brackets: "Mercury (planet)". If several pages have the name, or a disambiguation page
+lists several, the page that shares most words with the name's context is chosen.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Consolidate evidence: retrieve for written queries, link names to their pages, chain sentences, and prune.
 
-A chain is a found sentence, or such a sentence and one from the page of an entity that it names.
+A chain is one retrieved sentence, or such a sentence followed by one from the page of an entity that it names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,10 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 def _leave_out_described(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
-    """Return the mentions of names whose page's opening passage, which defines them, is not among the hits."""
+    """Return the mentions of names that the hits do not describe yet.
+
+    A name is described if the first passage of its page, which defines it, is among the hits.
+    """
     beginnings = [hit for hit in hits if hit.passage.position == 0]
     return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in beginnings))
 
@@ -69,7 +72,10 @@ def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
 
 
 def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) -> tuple[EvidenceChain, ...]:
-    """Return each sentence alone, and each with the sentences of the pages of its named entities. Pure."""
+    """Return a chain for each sentence alone, and one for each pair with a sentence from the page of an entity in it.
+
+    Pure.
+    """
     alone = [EvidenceChain((sentence,)) for sentence in sentences]
     described = {entity.name: collect_sentences((entity.hit,)) for entity in linked}
     hops = [
@@ -82,7 +88,7 @@ def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) 
 
 
 async def score_chains(chains: Sequence[EvidenceChain], query: SearchQuery, kit: Kit) -> tuple[float, ...]:
-    """Return each chain's score for a query: the share of its words plus the cosine, less the cost of hops."""
+    """Return each chain's score: the share of the query's words in it, plus its cosine, minus a cost per hop."""
     terms = set(content_terms(query.text))
     cosines = await kit.compare(query.text, [chain.text for chain in chains]) if chains else ()
     shares = (len(terms.intersection(content_terms(chain.text))) / len(terms) if terms else 0.0 for chain in chains)
@@ -95,7 +101,7 @@ async def score_chains(chains: Sequence[EvidenceChain], query: SearchQuery, kit:
 def prune_chains(
     chains: Sequence[EvidenceChain], scores: Sequence[float], passages: int, characters: int = MAX_CHARACTERS
 ) -> tuple[EvidenceChain, ...]:
-    """Return the best chains that fit the limits of passages and characters, each sentence counted once. Pure."""
+    """Return the best chains within the limits of passages and characters, counting each sentence once. Pure."""
     kept, used, ids = list[EvidenceChain](), set[Evidence](), set[str]()
     for place in sorted(range(len(chains)), key=lambda place: -scores[place]):
         new = [link for link in chains[place].links if link not in used]

@@ -1,7 +1,7 @@
-"""Policies: pick the next act by the memory. Pure.
+"""Policies: choose the next act by the memory. Pure.
 
 A policy decides when to look up more than the question itself: `never`, `always`, if the model asks for it
-(`self-ask`), or by weights learned from recorded turns. The other acts follow from the memory by the same rules.
+(`self-ask`), or by weights learned from recorded turns (`learned`). The other acts follow by the same rules for all.
 """
 
 import json
@@ -35,7 +35,7 @@ def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
 
 
 def _choose_first_act(memory: WorkingMemory, limits: Limits) -> Act:
-    """Pick the act before the first draft, for which the policy may want more evidence."""
+    """Pick the act before the first draft. Here the policy decides whether more evidence is acquired first."""
     match limits.policy:
         case "self-ask":
             if memory.evidence and not memory.asked_itself:
@@ -52,7 +52,7 @@ def _choose_first_act(memory: WorkingMemory, limits: Limits) -> Act:
 
 @dataclass(frozen=True, slots=True)
 class PolicySigns:
-    """Features of the hits for the question itself, of which only the first passages are read."""
+    """The features that the learned policy decides by, computed from the hits for the question itself."""
 
     covered: float  # the share of the question's words in the passages read
     beyond: float  # how much greater that share is in an unread passage
@@ -64,7 +64,7 @@ class PolicySigns:
 
 
 def read_signs(context: TurnContext, read: int) -> PolicySigns:
-    """Return the features of a turn that reads the `read` nearest passages."""
+    """Return the features of a turn that reads only its `read` nearest passages."""
     terms, hits = set(content_terms(context.search_query)), context.nearest
     shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
     shares, cosines = [len(terms_in_hit) / max(1, len(terms)) for terms_in_hit in shared], [hit.dense for hit in hits]

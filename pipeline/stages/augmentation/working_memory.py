@@ -51,7 +51,7 @@ class WorkingMemory:
 
     @property
     def repeats(self) -> bool:
-        """Whether the last candidate repeats an earlier one, so that the next prompt would, too."""
+        """Whether the last candidate is the same as an earlier one, so that the next prompt would repeat, too."""
         written = [(candidate.sentences, candidate.notes) for candidate in self.candidates]
         return bool(written) and written[-1] in written[:-1]
 
