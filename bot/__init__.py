@@ -5,7 +5,7 @@ from functools import cache
 
 @cache
 def read_version() -> str:
-    """Return the version of the code that runs, as the record and `footnote --version` name it."""
+    """Return the version of the running code, as the record and `footnote --version` show it."""
     from importlib.metadata import PackageNotFoundError, version  # 20 ms that most who import this package do without
 
     try:

@@ -59,12 +59,15 @@ class Asker:
 
 
 def mark_unplaced(asker: Asker) -> Asker:
-    """Return an asker with the restrictive values, because their place could not be looked up."""
+    """Return the asker with the restrictive values, because their place could not be looked up."""
     return replace(asker, shared_with_other_organisations=True, listed_server=False, guest=True, principals=())
 
 
 def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str]) -> Exclusion:
-    """Return why a person is not answered. `listed`: the settings list the place. `ids`: of the person and roles."""
+    """Return why a person is not answered; `Exclusion.NONE` if they are.
+
+    `listed` says whether the settings list the place; `ids` are those of the person and their roles.
+    """
     if not listed:
         return Exclusion.ELSEWHERE
     return Exclusion.DENIED if set(ids) & set(deny) else Exclusion.NONE
@@ -76,7 +79,7 @@ def is_admin(settings: "Settings", by: Asker) -> bool:
 
 
 async def list_corpora(settings: "Settings", manifest: "Manifest") -> tuple[Corpus, ...]:
-    """Return the existing corpora, the search engine's included. Raises `StorageError`."""
+    """Return all existing corpora, including the search engine's web corpus. Raises `StorageError`."""
     web = settings.search_engine.corpus
     return (*await manifest.catalogue(), *((Corpus(web, None, reference=True),) if web else ()))
 
@@ -107,18 +110,19 @@ def select_scope(allowed: Sequence[str], requested: Sequence[str]) -> tuple[str,
 async def find_forgotten_documents(manifest: "Manifest", documents: Collection[DocumentId]) -> frozenset[DocumentId]:
     """Return which of the documents were forgotten. Raises `StorageError`.
 
-    A document without a key counts as forgotten if its corpus has any: it could be one of them.
+    A document without a key counts as forgotten if any document of its corpus was: it could be that one.
     """
     gone = {corpus: await manifest.forgotten(corpus) for corpus in sorted({corpus for corpus, _ in documents})}
     return frozenset((corpus, key) for corpus, key in documents if gone[corpus] and key in {"", *gone[corpus]})
 
 
 def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
-    """Return the names of the corpora that this asker may read here. `corpora`: the readers of each, by its name.
+    """Return the names of the corpora that this asker may read here. `corpora` maps each name to its readers.
 
-    The terminal's user owns the machine and reads all of them; so do users who are signed in to the pages, which show
-    the whole record. A channel reads the corpora whose readers include it, a DM those whose readers include the user
-    or one of the user's groups. `*` includes every place of the team, except for guests. Excluded people read nothing.
+    The terminal's user owns the machine and reads every corpus; so do users who are signed in to the pages, which show
+    the whole record. A channel reads the corpora whose readers include it. A DM reads those whose readers include the
+    user or one of the user's groups. The reader `*` includes every place of the team, except for guests. Excluded
+    people read nothing.
     """
     if is_operator(asker):
         return tuple(corpora)
@@ -157,12 +161,12 @@ def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
 
 
 def is_same_channel(asker: Asker, by: Asker) -> bool:
-    """Return whether both are in the same channel; a DM is not a channel."""
+    """Return whether two people are in the same channel; a DM is not a channel."""
     return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
 
 
 def is_same_person(asker: Asker, by: Asker) -> bool:
-    """Return whether both are one person: a Discord id is the same on all servers, a Slack id within a workspace."""
+    """Return whether two askers are one person. A Discord id is valid on all servers, a Slack id in one workspace."""
     if not by.user or (asker.platform, asker.user) != (by.platform, by.user):
         return False
     return by.platform == "discord" or asker.workspace == by.workspace

@@ -33,7 +33,10 @@ class SettingsSource(Protocol):
 
 
 class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
-    """The web as a corpus; `ingest.web.search_engines.web_search.WebSearch` is not imported here, as it needs lxml."""
+    """The web as a corpus.
+
+    This protocol avoids importing `ingest.web.search_engines.web_search.WebSearch`, which needs lxml.
+    """
 
     corpus: str
 
@@ -88,7 +91,7 @@ class App:
         return self.settings_source.current
 
     def snapshot(self) -> "App":
-        """Return this application under the present settings, whatever changes later."""
+        """Return this application with the settings of this moment; later changes do not affect it."""
         return replace(self, settings_source=self.settings)
 
     @property

@@ -58,7 +58,7 @@ class Question:
 
     @property
     def language(self) -> str:
-        """Its language, detected from its beginning."""
+        """The question's language, detected from the beginning of its text."""
         return detect_language(self.text[:2_000])
 
 
@@ -194,7 +194,7 @@ class TurnResult:
 
     @property
     def cited_titles(self) -> tuple[str, ...]:
-        """The titles of the cited pages, most cited first."""
+        """The titles of the cited pages, those cited most often first."""
         titles = {citation.number: citation.title for citation in self.answer.citations}
         counted = Counter(titles[number] for sentence in self.answer.sentences for number in sentence.citations)
         return tuple(title for title, _ in counted.most_common())

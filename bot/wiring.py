@@ -56,7 +56,7 @@ def build_records(database: Database) -> Records:
 
 @contextmanager
 def open_record_database(settings: Settings) -> Iterator[Database]:
-    """Open the database for reading the record. Blocks; raises as `open_records` does."""
+    """Open the database in order to read the record. Blocks; raises as `open_records` does."""
     _refuse_lost_database(settings)
     with open_record(settings.database, home=settings.home) as database:
         yield database
@@ -71,7 +71,7 @@ def _refuse_lost_database(settings: Settings) -> None:
 async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    With `rebuilding`, the home's indexes are about to be rebuilt, so their state does not matter.
+    `rebuilding` means that the home's indexes are about to be rebuilt, so their state is not checked.
 
     Raises:
         HomeLocked: another process owns the home.

@@ -1,1 +1,1 @@
-"""Answer one question: from a conversation through a system to a recorded answer."""
+"""Answer one question: read the conversation, run a system, and record the answer."""

@@ -39,7 +39,7 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
     """Return the example made from a recorded turn; pure.
 
     Raises:
-        UnfitExample: It was not answered, not fully confirmed, or retracted.
+        UnfitExample: The turn was not answered, not fully confirmed, or retracted.
         ValueError: The record has an unknown format.
     """
     record = read_turn_record(entries)
@@ -87,7 +87,7 @@ def _find_unfitness(record: TurnRecord, answer: Answer) -> Unfit | None:
 
 
 def _write_answer(answer: Answer) -> str:
-    """Return an answer as a model writes it: with the numbers in brackets before the full stop."""
+    """Return an answer as a model writes it, with citation numbers in brackets before each full stop."""
     written = []
     for sentence in answer.sentences:
         body = sentence.text.rstrip(".!?。")
@@ -96,14 +96,14 @@ def _write_answer(answer: Answer) -> str:
 
 
 def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "bot"], str], ...]:
-    """Return the last turns before the question, each with its speaker; they end with the bot's."""
+    """Return the last texts before the question, each with its speaker. The last one is the bot's."""
     opened = next(entry.body for entry in entries if entry.kind is EntryKind.TURN_OPENED)
     texts = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
     return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))
 
 
 def _find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
-    """Return the query that the model wrote; without one, the turn's first search."""
+    """Return the query that the model wrote; if it wrote none, the query of the turn's first search."""
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     for step in steps:
         if step.get("stage") == "query" and (query := _read_query(step)):
@@ -134,8 +134,8 @@ async def approve_turn(
     """Store a turn as an example, and return whether it is new.
 
     Raises:
-        UnfitExample: It cannot be an example.
-        StorageError: It could not be stored.
+        UnfitExample: The turn cannot be an example.
+        StorageError: The example could not be stored.
         ValueError: The record has an unknown format.
     """
     demo = build_demo(entries)
@@ -147,7 +147,7 @@ async def approve_turn(
 async def load_demos(
     pool: ApprovedExamples, scope: Collection[str], find_forgotten: FindForgotten
 ) -> tuple[Demonstration, ...]:
-    """Return the approved examples, newest first, and built-in ones that a turn may show. Raises `StorageError`."""
+    """Return the examples that a turn may show: approved ones, newest first, then built-in. Raises `StorageError`."""
     demos = filter(None, map(read_demo, await pool.all()))
     admitted = [demo for demo in demos if demo.corpora and set(demo.corpora) <= set(scope)]
     gone = await find_forgotten({document for demo in admitted for document in demo.documents})

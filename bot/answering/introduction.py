@@ -1,4 +1,4 @@
-"""Introduce the bot: who it is, which corpora the asker may read, and questions that these answer."""
+"""Introduce the bot: who it is, which corpora the asker may read, and which questions they could ask."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -100,9 +100,10 @@ def render_introduction(shown: Introduction, language: str, zone: tzinfo, *, men
 
 
 def suggest_questions(versions: Iterable[StoredVersion], language: str) -> tuple[SuggestedQuestion, ...]:
-    """Return at most one question per document; pure.
+    """Return at most one suggested question per document; pure.
 
-    Documents in `language` come first; among these, questions that are headings, then longer documents.
+    Documents in `language` come first. Among these, documents with a question as a heading come first, then longer
+    ones.
     """
     ranked = list[tuple[bool, bool, int, SuggestedQuestion]]()
     for version in versions:

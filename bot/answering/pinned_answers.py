@@ -175,7 +175,7 @@ def _require_fit(record: TurnRecord | None) -> TurnRecord:
 
 
 def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
-    """Return the evidence of a footnote: one piece for each run of sentences that its quote joins."""
+    """Return the evidence of a footnote: one piece for each part of the passage that its quote joins."""
     pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
     starts = [(passage.text.find(piece), piece) for piece in pieces]
     return tuple(

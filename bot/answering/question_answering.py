@@ -54,14 +54,15 @@ async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) 
 
 
 async def check(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-    """Check a claim: the result has the claim with its verdict, its evidence as citations. Raises as `answer` does."""
+    """Check a claim. The result has the claim's verdict, with its evidence as citations. Raises as `answer` does."""
     return await _take_turn(app, request, tell, _Task("check", find_check, app.examines, render_verdict_text))
 
 
 async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-    """Check each statement of a text; each is a claim of the result with its own verdict. Raises as `answer` does.
+    """Check each statement of a text. Raises as `answer` does.
 
-    A text of one statement is checked as `check` does.
+    Each statement becomes a claim of the result, with its own verdict. A text of one statement is checked as `check`
+    does.
     """
     return await _take_turn(app, request, tell, _Task("check", find_text_check, app.examines, render_verdict_text))
 
@@ -170,7 +171,7 @@ def _list_documents(turns: Iterable[Turn]) -> frozenset[DocumentId]:
 
 
 def _drop_turns(turns: Sequence[Turn], forgotten: Collection[DocumentId]) -> tuple[Turn, ...]:
-    """Return the turns except those made from forgotten documents, and except the question before each of these."""
+    """Return the turns without those made from forgotten documents, and without the questions that these answer."""
     dropped = {number for number, turn in enumerate(turns) if not set(turn.documents).isdisjoint(forgotten)}
     questions = {number - 1 for number in dropped if number and turns[number - 1].speaker == "user"}
     return tuple(turn for number, turn in enumerate(turns) if number not in dropped | questions)
@@ -181,7 +182,7 @@ def _detect_language(request: TurnRequest) -> str:
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, T]) -> T:
-    """Finish some work even if this task is cancelled meanwhile; then raise the cancellation."""
+    """Finish some work even if this task is cancelled in the meantime; then raise the cancellation."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
         try:
@@ -195,7 +196,7 @@ async def _finish_uncancelled(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
-    """Close a turn left open that no process runs; return whether it was open. Raises `StorageError`."""
+    """Close a turn that was left open and that no process runs; return whether it was open. Raises `StorageError`."""
     entries = {entry.kind: entry for entry in await app.audit.turn(turn_id)}
     if EntryKind.TURN_OPENED not in entries or EntryKind.TURN_CLOSED in entries:
         return False

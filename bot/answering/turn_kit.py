@@ -1,7 +1,7 @@
 """Build the tools of one turn, and run its system with them.
 
-A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: their
-corpus exists while a search engine is configured, and a page until it is forgotten.
+A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: the web
+corpus exists while a search engine is configured, and each of its pages exists until it is forgotten.
 
 Only this module catches all errors of the pipeline: whatever happens, a turn has an outcome.
 """
@@ -102,7 +102,7 @@ class Outcome:
 
 
 def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
-    """Build the tools of a turn, whose time starts now. `supports` is its local check; `tell` receives its events."""
+    """Build the tools of a turn, and start its time. `supports` is its local check; `tell` receives its events."""
     deadline = time.monotonic() + turn.limits.seconds
     recorder = Recorder(build_search(app, turn.scope), report=tell, web=build_web_search(app, turn.scope))
     seen = Conversation(turn.talk.turns[-turn.limits.turns :])
@@ -162,7 +162,7 @@ def _build_model_calls(
     random: Random,
     deadline: float,
 ) -> _ModelCalls:
-    """Build the model calls of a turn, which share one budget. `seen` are the turns that the model sees."""
+    """Build the model calls of a turn, which share one budget. `seen` is the conversation as the model sees it."""
     if not app.llm:
         return _ModelCalls()
     from pipeline.prompts.prompter import Prompter  # imports jinja2
@@ -183,7 +183,10 @@ def _build_model_calls(
 
 
 async def run_system(app: App, turn: PreparedTurn, tools: TurnTools, system: System) -> Outcome:
-    """Show the answer that is pinned to the question, or else run the system. Raises errors that are bugs."""
+    """Show the answer that is pinned to the question; if there is none, run the system.
+
+    Errors that are bugs are raised.
+    """
     limit, talk, pinned = turn.limits.seconds, turn.talk, None
     try:
         with contain_panics():
@@ -215,7 +218,7 @@ def build_search(app: App, scope: Sequence[str]) -> Search:
 
 
 def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
-    """Return the web search of one turn, whose `k` counts pages; None if the web is not in its scope."""
+    """Return the web search of one turn; None if the web is not in its scope. The search's `k` counts pages."""
     web, manifest = app.web, app.manifest
     if web is None or web.corpus not in scope:
         return None
@@ -228,7 +231,10 @@ def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
 
 
 def snapshot_search(search: Search) -> Search:
-    """Wrap a turn's search so that every document keeps the version of its first hit; other hits are dropped."""
+    """Wrap a turn's search so that it returns each document in one version only.
+
+    This is the version of the document's first hit; later hits in other versions are dropped.
+    """
     versions: dict[tuple[str, str], Document] = {}
 
     async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -263,7 +269,7 @@ def _report_outages(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]
 
 
 def _explain_outage(error: StorageError | SourceUnavailable) -> SearchUnavailable:
-    """Return the error of a search for an outage, which must never look like "not found"."""
+    """Return the error that a search raises for an outage, which must never look like "not found"."""
     place = "documents" if isinstance(error, StorageError) else "web"
     return SearchUnavailable(f"The {place} cannot be searched: {error}", hint=error.hint)
 

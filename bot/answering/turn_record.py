@@ -29,7 +29,7 @@ INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended fi
 
 
 def read_versions(embedder: str) -> Mapping[str, str]:
-    """Return the versions under which a process answers: of code, prompts, local check, reader and embedder."""
+    """Return the versions of the code, prompts, local check, reader and embedder with which this process answers."""
     return {
         "version": read_version(),
         "prompts": digest_files("pipeline.prompts", ".j2", ".json"),
@@ -116,7 +116,7 @@ def build_closing_entries(
 
 
 def build_interruption(opened: LogEntry) -> LogEntry:
-    """Return the closing entry of a turn whose process ended first; its steps are unknown."""
+    """Return the closing entry of a turn whose process ended before the turn did; the turn's steps are unknown."""
     hint = "The question is asked again." if opened.body.get("ticket") else "Ask again."
     failure = Failure(INTERRUPTED, "The process ended before the turn did.", hint)
     text = translate("failed", str(opened.body.get("language", "")))
@@ -136,7 +136,7 @@ def _build_step(turn_id: str, step: Step) -> LogEntry:
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
-    """Return all fields of a page, so that it can be shown again; lists of pages read the first three."""
+    """Return all fields of a search hit, and its id, title and address, which are all that lists of pages need."""
     named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
     return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
 
@@ -167,18 +167,18 @@ class TurnRecord:
 
     @property
     def documents(self) -> frozenset[DocumentId]:
-        """The documents behind its evidence, which is shown only while none of them is forgotten."""
+        """The documents behind the turn's evidence, which is shown only while none of them is forgotten."""
         return self.stated | self.weighed
 
     @property
     def corpora(self) -> frozenset[str]:
-        """The corpora behind its evidence, which is shown only where all of them are readable."""
+        """The corpora behind the turn's evidence, which is shown only where all of them are readable."""
         return self.cited | self.touched
 
     def may_show_answer(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether the answer may be shown where the corpora `here` are readable and `gone` is forgotten.
+        """Return whether the answer may be shown where the corpora `here` are readable and `gone` was forgotten.
 
-        All cited corpora must be readable, and no cited document forgotten. A fact-check gives reasons without
+        All cited corpora must be readable, and no cited document may be in `gone`. A fact-check gives reasons without
         footnotes, so everything behind it must be readable.
         """
         if self.task == "check":
@@ -186,7 +186,10 @@ class TurnRecord:
         return not self.retracted and self.cited <= set(here) and self.stated.isdisjoint(gone)
 
     def may_show_evidence(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether everything behind the turn may be shown there; an unknown corpus may not."""
+        """Return whether everything behind the turn may be shown where the corpora `here` are readable.
+
+        None of it may belong to the forgotten documents `gone`. An unknown corpus counts as unreadable.
+        """
         return not self.retracted and self.corpora <= set(here) and self.documents.isdisjoint(gone)
 
     def asks(self, text: str) -> bool:
@@ -267,7 +270,10 @@ def _read_result(closed: LogEntry) -> TurnResult:
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one of the nearest pages. An older entry lacks the corpus, so the page counts as unreadable."""
+    """Return one of the nearest pages.
+
+    An older entry does not name the page's corpus, so the page counts as unreadable.
+    """
     if "passage" in page:
         return page
     passage: dict[str, Any] = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
@@ -298,7 +304,7 @@ def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]
 def _find_weighed_documents(
     opened: Mapping[str, Any], entries: Iterable[LogEntry], result: TurnResult | None
 ) -> frozenset[DocumentId]:
-    """Return the documents that its claims were compared with, and those behind the earlier turns."""
+    """Return the documents that the turn's claims were compared with, and those behind the earlier turns."""
     unknown = (opened.get("earlier_corpora") or ()) if "earlier_documents" not in opened else ()
     earlier = (*opened.get("earlier_documents", ()), *((corpus, "") for corpus in unknown))
     claims = result.answer.claims if result else ()

@@ -1,1 +1,1 @@
-"""The command line: parse, call, print. Nothing is decided here."""
+"""The command line: parse arguments, call services, print results. Nothing is decided here."""

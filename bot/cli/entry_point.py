@@ -179,7 +179,7 @@ class CommandGroup(TyperGroup):
         return [*COMMANDS, *sorted(_find_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is Click's
-        """Return a command with only what help lists; None for an unknown name."""
+        """Return a command with only the texts that the list of commands shows; None for an unknown name."""
         for panel, entries in PANELS.items():
             if entry := entries.get(cmd_name):
                 return TyperCommand(cmd_name, help=entry.summary, rich_help_panel=panel)
@@ -205,7 +205,7 @@ class CommandGroup(TyperGroup):
 
 
 def _find_plugins() -> EntryPoints:
-    """Return the commands of installed packages; the container image lacks `evaluation`."""
+    """Return the commands of installed packages. The container image does not include `evaluation`."""
     plugins = entry_points(group=PLUGIN_GROUP)
     return EntryPoints(plugin for plugin in plugins if find_spec(plugin.module.partition(".")[0]))
 

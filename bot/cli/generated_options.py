@@ -6,7 +6,7 @@ from typing import Any
 
 
 def list_parameters(options: Mapping[str, tuple[Any, Any]]) -> list[inspect.Parameter]:
-    """Return keyword-only parameters; `options` are pairs of annotation and default, by name."""
+    """Return a keyword-only parameter for each option; `options` maps its name to its annotation and default."""
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in options.items()

@@ -57,7 +57,6 @@ class Output:
             self.view(*views)
 
     def view(self, *views: RenderableType) -> None:
-        """Print views, one below the other."""
         self.out.print(Group(*views), crop=False, overflow="ignore")  # printed alone, our `Text` would become Rich's
 
     def note(self, text: str) -> None:
@@ -195,7 +194,7 @@ def build_document(**content: Any) -> Document:
 
 
 def pick(value: object, names: str) -> Document:
-    """Return these attributes of a value as JSON has them: times as ISO 8601, members of enums as their values."""
+    """Return the attributes in `names` (separated by spaces) for JSON: times as ISO 8601, enum members as values."""
     return {name: _convert(getattr(value, name)) for name in names.split()}
 
 

@@ -269,7 +269,7 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def build_note_question(question: Question) -> Question:
-    """Return the question that addresses the note "this answer no longer holds" to the right thread."""
+    """Return the question under which the note "this answer no longer holds" is posted in the question's thread."""
     return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
 
 
@@ -325,7 +325,10 @@ def _require_shareable(turn: AuthorizedTurn) -> None:
 
 
 async def _find_earlier_share(platform: Platform, turn: AuthorizedTurn, question: Question) -> PostedMessages:
-    """Return the posts of an earlier attempt. Raises `ActionDenied` if it was shared, or may have been."""
+    """Return the posts of an earlier attempt to share.
+
+    Raises `ActionDenied` if the answer was, or may have been, shared.
+    """
     before, reads_back = find_last_action(turn.entries, "share"), platform.ways(question).reads_back
     if before.get("state") == ACTION_DONE:
         raise turn.denied("share_already")

@@ -23,7 +23,7 @@ def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> L
 
 
 def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
-    """Return whether an action was ever begun, whatever its outcome."""
+    """Return whether an action was ever started, whatever its outcome."""
     return bool(_select_actions(entries, {what}))
 
 
@@ -52,7 +52,7 @@ class ActionDenied(Exception):
 
 
 def deny_unseen(language: str) -> ActionDenied:
-    """Return the refusal of a turn in the user's `language`; the question's would reveal that the question exists."""
+    """Return the refusal of a turn in the user's `language`; the question's language would reveal that it exists."""
     return ActionDenied(translate("not_here", language or "en"))
 
 
@@ -89,7 +89,7 @@ class AuthorizedTurn:
 
     @property
     def result(self) -> TurnResult:
-        """The answer. Raises `ActionDenied` until there is one."""
+        """The turn's answer. Raises `ActionDenied` if there is none yet."""
         if not self.record.result:
             raise self.denied("acting_later")
         return self.record.result

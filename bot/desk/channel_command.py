@@ -1,6 +1,7 @@
 """Run the admin commands of `/footnote`: show and change the channel's settings, or list unanswered questions.
 
-The digest contains only questions that everyone in the channel can see, and only corpora that may be read there.
+This list, the digest, contains only questions that everyone in the channel can see, and only corpora that may be read
+there.
 """
 
 from collections import Counter, defaultdict

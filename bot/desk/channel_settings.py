@@ -22,8 +22,6 @@ from storage.language.lazy_pattern import lazy_compile
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
-    """The settings of one channel."""
-
     id: str
     corpora: tuple[str, ...] | None = None  # the readable corpora that are searched here; None for all of them
     system: str = ""  # empty for the default system

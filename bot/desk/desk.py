@@ -40,9 +40,9 @@ class Desk:
         sole: bool = True,
         clock: Clock | None = None,
     ) -> None:
-        """Create the desk. `platforms` may still be filled until it runs.
+        """Create the desk. `platforms` may still be filled until the desk runs.
 
-        `sole` means that no other process uses this queue, so that leases, and with them the date, do not matter.
+        `sole` means that no other process uses this queue. Then leases do not matter, nor does a wrong clock.
         """
         # Unique to this process: no other one has or had this name.
         owner = f"{socket.gethostname()}/{secrets.token_hex(8)}"
@@ -56,7 +56,8 @@ class Desk:
     async def running(self) -> AsyncIterator[None]:
         """Answer questions within the block, first those that an earlier process left. Raises `StorageError`.
 
-        At its end, running jobs have some time to finish; the others are released, and the next start completes them.
+        At the end of the block, running jobs have some time to finish. The others are released, and the next start
+        completes them.
         """
         await self._scheduler.start()
         try:
@@ -73,9 +74,10 @@ class Desk:
         self._scheduler.stop_now()
 
     async def take(self, question: Question, *, missed: bool = False) -> IntakeStatus:
-        """Store a question. When this returns NEW, it is on disk and will be answered.
+        """Store a question. When this returns NEW, the question is on disk and will be answered.
 
-        A question that was `missed` may have an answer that a restored record lacks, so the platform is asked for it.
+        The bot may have answered a `missed` question already, even if a restored record lacks the answer. The platform
+        is therefore searched for an answer first.
         """
         platform = self._platforms.get(question.place.platform)
         sending = missed and platform is not None and platform.ways(question).reads_back
@@ -172,7 +174,10 @@ class Desk:
             self._scheduler.enqueue(again)
 
     async def _retract(self, ticket: int, *, by: str, why: str) -> None:
-        """Store the retraction, and delete all posts, also those about to be made. The next start completes it."""
+        """Store the retraction, and delete all posts, also those about to be made.
+
+        If the process ends first, the next start completes the retraction.
+        """
         for _ in range(_MAX_RETRACTION_TRIES):
             row = await self._queue.retract(ticket, by=by, why=why)
             if row is None:

@@ -120,9 +120,10 @@ async def _fetch_history(
 async def _drop_own_messages(
     app: App, messages: Sequence[ConversationMessage], question: Question, scope: Collection[str]
 ) -> tuple[ConversationMessage, ...]:
-    """Drop our own messages, except those missing in our log if every existing corpus is readable here.
+    """Drop our own messages; recorded answers are remembered from the log or not at all.
 
-    Recorded answers are remembered from the log or not at all. The sources of our other messages are unknown.
+    Our messages that the log lacks are returned if every existing corpus is readable here, because their sources are
+    unknown.
     """
     if all(message.user for message in messages):
         return tuple(messages)

@@ -22,9 +22,9 @@ class PlatformError(Exception):
 class PlatformUnavailable(PlatformError):
     """The platform does not answer, or asks us to wait.
 
-    `seconds` is how long to wait; it is set only if certainly nothing was posted, so that the next try posts every
-    message of the call. Without it, something may have been posted; if the platform cannot be asked, it is not posted
-    again. Edits and deletions can always be repeated.
+    `seconds` is how long to wait. It is set only if certainly nothing was posted, so that the next try posts every
+    message of the call. If it is None, something may have been posted; if the platform cannot be asked for it, the
+    message is not posted again. Edits and deletions can always be repeated.
     """
 
     kind = "platform_unavailable"
@@ -34,7 +34,7 @@ class PlatformUnavailable(PlatformError):
         self.seconds = seconds
 
     def doubted(self) -> "PlatformUnavailable":
-        """Return the same error without `seconds`: an earlier part or try may have been posted."""
+        """Return the same error without `seconds`, because an earlier part or try may have been posted."""
         return PlatformUnavailable(str(self), hint=self.hint)
 
 
@@ -57,12 +57,12 @@ class RateLimited(PlatformUnavailable):
 
 
 class AccessDenied(PlatformUnavailable):
-    """The platform rejects our token. Nothing was done, and nothing can be done until it accepts it."""
+    """The platform rejects our token. Nothing was done, and every call fails until the token is accepted again."""
 
     kind = "access_denied"
 
     def for_good(self) -> CannotPost:
-        """Return the error to raise at the start, when there is no running work that could wait."""
+        """Return this error as a permanent one, for the start of a platform: no work is running yet that could wait."""
         return CannotPost(str(self), hint=self.hint)
 
 
@@ -105,9 +105,10 @@ class Platform(Protocol):
         ...
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Show without a message that a question was accepted, with its progress if possible; return what is visible.
+        """Show, without posting a message, that a question was accepted, and its progress if possible.
 
-        Called before anything is posted, every few seconds; calls that are too frequent or fail are skipped.
+        Returns what the asker can see. Called every few seconds before anything is posted; calls that are too frequent
+        or fail are skipped.
         """
         ...
 

@@ -73,7 +73,7 @@ async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterato
 
 
 async def wait_for_first(*work: Awaitable[object]) -> None:
-    """Wait until one of these has ended. Tasks that were passed in then continue; all other work is cancelled."""
+    """Wait until one of the awaitables has ended. Tasks that were passed in then continue; the others are cancelled."""
     waiting = [asyncio.ensure_future(awaitable) for awaitable in work]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -108,9 +108,10 @@ class Clock:
 
 @asynccontextmanager
 async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
-    """Enter blocks in order, exit them concurrently, and yield their values.
+    """Enter blocks in order, yield their values, and exit them concurrently.
 
-    Raises the error of entering a block, after leaving those that were entered, or the first error of leaving one.
+    If entering a block fails, the blocks entered so far are left, and its error is raised. Otherwise the first error of
+    leaving a block is raised.
     """
     stacks = [AsyncExitStack() for _ in blocks]
     try:

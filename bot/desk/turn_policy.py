@@ -117,7 +117,7 @@ async def check_call_budget(app: App, user: str, *, in_progress: int, now: datet
 
 
 async def _decide(app: App, used: BudgetUse, now: datetime, language: str) -> BudgetDecision:
-    """Decide by the questions asked, and by the budget that all turns used so far."""
+    """Decide by the limits, with the tokens and cost that all turns of the day and month have used."""
     limits, zone, nothing = app.settings.limits, app.settings.zone, SpendingTotal()
     day, month = find_day(now, zone).since, find_month(now, zone).since
     today = await app.spending.total(since=day) if limits.tokens_per_day else nothing
@@ -151,7 +151,7 @@ class Cooldown:
         self._asked: dict[str, _LastQuestion] = {}
 
     def left(self, who: str, what: str) -> float:
-        """Return how many seconds a person has to wait; 0 also for the message that started the wait."""
+        """Return how many seconds a person still has to wait; 0 also for the message that started the wait."""
         asked = self._asked.get(who)
         return 0.0 if asked is None or asked.what == what else max(asked.until - self._now(), 0.0)
 
@@ -165,7 +165,7 @@ class Cooldown:
         self._asked[who] = _LastQuestion(self._now() + seconds, what)
 
     def first_refusal(self, who: str) -> bool:
-        """Return whether this is the first refusal in a person's wait, which is the only one they are notified of."""
+        """Return whether this is the first refusal during a person's wait. They are notified only of the first one."""
         asked = self._asked.get(who)
         if asked is None or asked.notified:
             return False
@@ -174,7 +174,7 @@ class Cooldown:
 
 
 def render_unverified_notice(text: str, answered: TurnResult, language: str) -> str:
-    """Return a notice of how many statements of a text were not checked; empty if all or none were."""
+    """Return a notice of how many statements of a text were not checked; empty if all, or none, were checked."""
     checked = len(list_asked_claims(answered.answer))
     try:
         left = len(extract_statements(text)) - checked
@@ -186,7 +186,7 @@ def render_unverified_notice(text: str, answered: TurnResult, language: str) -> 
 def open_desk(app: App, platforms: Mapping[str, Platform], *, clock: Clock | None = None) -> Desk:
     """Return the desk of an opened app; it works within `desk.running()`.
 
-    `platforms`, by name, may be filled until the desk runs, since they are built with it.
+    `platforms`, by name, may be filled until the desk runs, because they are built with the desk.
     """
     clock = clock or Clock()
     policy = TurnPolicy(app, clock)
@@ -279,7 +279,7 @@ class TurnPolicy:
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
     async def _is_still_readable(self, scope: frozenset[str], question: Question, result: TurnResult) -> bool:
-        """Return whether a quoted answer may certainly be shown: its planned `scope` is still readable."""
+        """Return whether a quoted answer may be shown: its planned `scope` is still readable. False if unsure."""
         # Only the record has the passages that claims were compared with.
         documents = result.cited_documents | result.remembered
         if (

@@ -39,7 +39,7 @@ class ExamFacts:
 
     @property
     def best(self) -> VariantFigures:
-        """The best variant: by readable replies, then right replies, then the strictness of its format."""
+        """The best variant: most readable replies, then most right replies, then the strictest format."""
         offered = [variant for variant in self.measured if variant.way != STUDENT and variant.offered]
         strictness = (AS_SET, "text", "json", "schema")
         return max(
@@ -49,7 +49,7 @@ class ExamFacts:
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """The figures of the best variant; kinds of calls that it lacks are those of the first variant."""
+        """The figures of the best variant; for kinds of calls that it lacks, the figures of the first variant."""
         return {**self.measured[0].figures, **self.best.figures}
 
     @property

@@ -160,7 +160,7 @@ def grade_feedback(case: GoldCase, reply: Feedback) -> Grade:
 
 
 def grade_refinement(case: GoldCase, reply: Sequence[MarkedSentence]) -> Grade:
-    """Grade whether a reply was fixed, and nothing added."""
+    """Grade whether a revision fixes its draft, and adds nothing to it."""
     draft = case.facts["draft"]
     return _grade_sentences(case, reply, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
 
@@ -252,7 +252,7 @@ class CallKind:
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """Return a system's kinds of calls at these stages, or at all if none is named; a student does not refine."""
+    """Return the kinds of calls that a system makes at these stages (default: all); a `student` refines nothing."""
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls and (not stages or kind.stage in stages))
     return tuple(kind for kind in own if not (student and kind.stage == "refine"))

@@ -117,7 +117,7 @@ class Examiner:
         return CaseOutcome(case.name, tuple(calls), kind.judge(case, value))
 
     def _is_over(self) -> bool:
-        """Return whether to stop, as the budget is used up or no kind gets replies any more."""
+        """Return whether to stop, because the budget is used up or no kind of call gets replies any more."""
         spent = any(isinstance(fault, BudgetExceeded) for fault in self.results.cut_short.values())
         kinds = len(set(self._dead))
         return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.results.fault is not None))

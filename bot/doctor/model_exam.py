@@ -98,7 +98,7 @@ class ExamResults:
 
     @property
     def fault(self) -> PipelineError | None:
-        """Why nothing was measured, by the last attempt; None if anything was."""
+        """Why nothing was measured in the last attempt; None if anything was measured."""
         faults = [examined.fault for _, examined in self.ways if examined.outcomes]
         return faults[-1] if all(faults) and faults else None
 

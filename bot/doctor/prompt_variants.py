@@ -1,8 +1,8 @@
 """List the variants in which a model can be prompted, and compute the figures of each. Pure.
 
-The configured prompts are one variant; a comparison also requests the structured kinds as text, as JSON and by a
-schema, and all kinds with the student's prompts. Shares are of cases with a reply; seconds and tokens are of calls, and
-a case may take two.
+The configured prompts are one variant. A comparison also requests the structured kinds as text, as JSON and by a
+schema, and all kinds with the student's prompts. Shares count cases that got a reply. Seconds and tokens count calls; a
+case may take two.
 """
 
 import math
@@ -102,7 +102,10 @@ _TURN_CALLS = (
 
 
 def estimate_turn_seconds(measured: Mapping[str, Figures]) -> float | None:
-    """Estimate the seconds of a turn from medians, as branches run in parallel; None if a required kind is missing."""
+    """Estimate the seconds of a turn: the slower of its two parallel branches, and the calls after them.
+
+    Each kind of call counts with its median. Returns None if a required kind was not measured.
+    """
     for retrieving, recalling, writing in _TURN_CALLS:
         if all(measured.get(name, Figures()).calls for name in (*retrieving, *recalling, writing[0])):
             parallel = max(sum(measured[name].seconds for name in side) for side in (retrieving, recalling))
@@ -111,7 +114,7 @@ def estimate_turn_seconds(measured: Mapping[str, Figures]) -> float | None:
 
 
 def count_verdicts(measured: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
-    """Count the pairs of expected and given verdicts in all kinds."""
+    """Count how often each verdict was given for each expected verdict, over all kinds of calls."""
     return sum((Counter(figures.verdicts) for figures in measured.values()), Counter())
 
 

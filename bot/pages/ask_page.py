@@ -93,7 +93,7 @@ class AskPages:
 
 
 def _choose_part(before: View, view: View, event: Event) -> tuple[str, object] | None:
-    """Return the part of the page that shows an event, and its value; None if nothing changed."""
+    """Return the name of the page's part to send for an event, and its value; None if the event changes nothing."""
     if isinstance(event, SentencePassed):
         return "sentence", event.sentence
     return ("progress", view.status) if view.status and view.status != before.status else None

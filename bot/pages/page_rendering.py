@@ -23,7 +23,6 @@ def render_page(template: str, zone: tzinfo, facts: Mapping[str, Any]) -> str:
 
 
 def render_macro(template: str, name: str, zone: tzinfo, *values: Any) -> str:
-    """Render a macro of a template with these values."""
     module = _environment().get_template(template).make_module({"zone": zone})
     return str(getattr(module, name)(*values))
 

@@ -75,7 +75,7 @@ class Page:
 
 
 def build_pages_app(source: SettingsSource, pages: Sequence[Page]) -> Starlette:
-    """Build the application of these pages, of the style sheet, and of signing in and out."""
+    """Build the application that serves these pages, the style sheet, and signing in and out."""
     gate = _Gate(source, Sessions())
     public = [
         Route(STYLE_PATH, _style),
@@ -208,7 +208,7 @@ async def _parse_form(request: Request) -> Mapping[str, str]:
 
 
 def _is_same_site(request: Request) -> bool:
-    """Return whether the browser's headers show that one of our pages sent this; true without such headers."""
+    """Return whether the browser's headers show that one of our pages sent a request; true without such headers."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")
@@ -216,7 +216,7 @@ def _is_same_site(request: Request) -> bool:
 
 
 def _stay_here(wanted: str) -> str:
-    """Return `wanted` if it is a path of our own pages, else the path of the first page."""
+    """Return `wanted` if it is a path of our own pages, otherwise `/`."""
     parts = urlsplit(wanted)
     safe = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and not parts.netloc and wanted.isprintable()
     return wanted if safe else "/"

@@ -50,7 +50,8 @@ async def serve_pages(
 ) -> AsyncIterator[str]:
     """Serve the pages within the block, and yield their address; `hurried` ends the grace period.
 
-    Raises `SettingsError` if everyone could read them, and `CannotListen` if the address is used or not this machine's.
+    Raises `SettingsError` if everyone could read them, and `CannotListen` if the address is in use or not this
+    machine's.
     """
     settings = source.current
     if fault := find_exposure(settings):

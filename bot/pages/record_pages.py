@@ -199,12 +199,15 @@ def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime |
 
 
 def _last_day(until: datetime) -> datetime:
-    """Return a moment in the last day of a span, whose end is exclusive."""
+    """Return a moment on the last day of a span of time that ends before `until`."""
     return until - timedelta(microseconds=1)
 
 
 def _read_span(visit: Visit, begun: datetime | None) -> tuple[datetime, datetime, list[str]]:
-    """Return the requested span of time, limited to the record, which begins at `begun`, and the errors in it."""
+    """Return the beginning and end of the span of time in a page's address, and the errors in them.
+
+    The span is limited to the time since `begun`, when the record begins.
+    """
     zone = visit.settings.zone
     since, wrong = read_day(visit.asked("since"), zone)
     until, also = read_day(visit.asked("until"), zone, end=True)

@@ -64,7 +64,7 @@ class Sessions:
         self._known.pop(_digest(cookie), None)
 
     def form_token(self, visitor: Visitor) -> str:
-        """Return the token that a form of this visitor must send back."""
+        """Return the token that a form of this visitor must send back to show that it is ours."""
         bound = f"{visitor.cookie}\n{visitor.name}".encode()
         return hmac.new(self._key, bound, hashlib.sha256).hexdigest()
 
@@ -107,7 +107,7 @@ def is_proxy(settings: PagesSettings, peer: str) -> bool:
 
 
 def is_host_known(settings: PagesSettings, host: str) -> bool:
-    """Return whether a `Host` header names us: by a name of the settings, of this machine, or by an address.
+    """Return whether a `Host` header names us: a name from the settings, a name of this machine, or an IP address.
 
     Other web sites can make their own names resolve to this machine, but not an address.
     """

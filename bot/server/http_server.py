@@ -43,9 +43,10 @@ async def serve_socket(
     hurried: asyncio.Event | None = None,
     limits: ConnectionLimits = ConnectionLimits(),
 ) -> AsyncIterator[None]:
-    """Serve within the block; at its end requests get `grace` seconds, then they are cancelled.
+    """Serve within the block. At its end, requests get `grace` seconds to finish; then they are cancelled.
 
-    Cancelled requests are waited for, as they may still close a record. Setting `hurried` ends the grace period.
+    The end of cancelled requests is awaited, because they may still have to close a turn's record. Setting `hurried`
+    ends the grace period.
     """
     config = uvicorn.Config(
         app,
@@ -100,7 +101,7 @@ class _Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its request is incomplete, or no new one came, or the client does not read the response."""
+        """Whether we wait for the client: for the rest of a request, a new one, or its reading of the response."""
         return self.cycle is None or self.cycle.more_body or self._is_answered or self.flow.write_paused
 
     @property
@@ -108,7 +109,7 @@ class _Connection(H11Protocol):
         return self.cycle is not None and self.cycle.response_complete
 
     def _look(self, before: object) -> None:
-        """Close the connection if it waits for the same part of the same request as at the last check."""
+        """Close the connection if it still waits for the client at the same point as at the last check."""
         now = (self.cycle, self._is_answered)
         if now == before and self.is_waiting:
             self.transport.abort()
@@ -128,7 +129,7 @@ class _Server(uvicorn.Server):
         self._listens.set()
 
     async def ready(self, task: "asyncio.Task[None]") -> None:
-        """Wait until it listens. Raises the error with which `task`, which serves, ended instead."""
+        """Wait until the server listens. If `task`, which runs the server, ends before that, raise its error."""
         await wait_for_first(task, self._listens.wait())
         if task.done():
             task.result()
@@ -204,7 +205,7 @@ def _explain_bind_error(error: OSError) -> str:
 
 
 def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Build the application: `/healthz`, `/readyz` by these checks, and `routes`, to which more may be added."""
+    """Build the application: `/healthz`, `/readyz` with the results of `checks`, and `routes`, which may still grow."""
     readiness = Readiness(checks, redact)
 
     async def healthz(_: Request) -> Response:

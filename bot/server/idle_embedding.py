@@ -1,7 +1,7 @@
 """Embed passages of lazy corpora that are likely to be needed next, while no question or refresh runs.
 
-The documents that answers cite most often come first, then those with the most other titles, which are usually those
-with the most links. A question interrupts this within some hundredths of a second.
+The documents that answers cite most often come first. Then come the documents with the most alternative titles, which
+are usually those with the most links. A question interrupts the embedding within some hundredths of a second.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class IdleEmbedding:
         return True
 
     async def _find_linked(self, corpora: Sequence[str]) -> list[DocumentId]:
-        """Return the documents with the most other titles, most first; empty once a question comes."""
+        """Return the documents with the most alternative titles, most first; empty if a question interrupts."""
         manifest, best = self.passages.manifest, list[tuple[int, DocumentId]]()
         for start in range(0, (await manifest.lag(0, 1)).head, SCANNED_AT_ONCE):
             if not self.idle():

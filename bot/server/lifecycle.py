@@ -1,7 +1,7 @@
 """Compose and run `footnote serve`: the service, the sockets, the desk, nightly refreshes, the configured platforms.
 
-Each is a block; blocks are entered in order and left in reverse. First nothing more is accepted, then work in progress
-at the desk and at the sockets is finished or put back, then everything is closed.
+Each part is a context manager; they are entered in order and left in reverse. At the end, the server first stops
+accepting work. Then work in progress at the desk and at the sockets is finished or released, and everything is closed.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class StopRequest:
 
 @contextmanager
 def handle_stop_signals() -> Iterator[StopRequest]:
-    """Yield the stop signals received within the block, in which they do not end the process."""
+    """Yield the stop signals received within the block. During the block, they do not end the process."""
     loop, stopping = asyncio.get_running_loop(), StopRequest()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopping.hear)
@@ -150,7 +150,7 @@ class _Server:
     addresses: dict[str, str] = field(default_factory=dict)  # of "http" and "pages", once they are served
 
     async def welcome(self, opened: OpenedPlatform) -> None:
-        """Serve a platform that has connected."""
+        """Serve a platform that was just connected."""
         await self.reloading.meet(opened.platform.name, opened.channels)
         self.connected[opened.platform.name] = opened.platform
         self.http.router.routes.extend(opened.routes)
@@ -186,7 +186,7 @@ async def _run_server(
     stopping: StopRequest,
     asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
-    """Serve within the block, and yield the platform connections. Commands are served before the network is reached."""
+    """Serve within the block, and yield the platform connections. Local commands are served first."""
     notify = build_notify(os.environ)
     async with (
         keep_alive(notify, os.environ),
@@ -263,7 +263,7 @@ async def _reload_when_asked(reloading: SettingsReload, asked: asyncio.Event) ->
 
 @asynccontextmanager
 async def keep_following(passages: PassageStore, *, pulse: float = FOLLOW_SECONDS) -> AsyncIterator[None]:
-    """Follow within the block what other servers of the same database changed, and let them know of this one."""
+    """Within the block, apply changes by other servers of the same database, and show them that this one runs."""
 
     async def watch() -> None:
         while True:
@@ -281,7 +281,7 @@ async def keep_following(passages: PassageStore, *, pulse: float = FOLLOW_SECOND
 
 @asynccontextmanager
 async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
-    """Stop the desk at once as soon as the server is to stop at once."""
+    """Within the block, stop the desk immediately once `hurried` is set."""
 
     async def hurry() -> None:
         await hurried.wait()

@@ -1,7 +1,7 @@
 """Maintain the record: every day, erase old entries, sign the head of its hash tree, and deliver the head.
 
 A failed delivery is retried; a later head covers everything that an earlier one did. If several processes share the
-database, one of them does this.
+database, only one of them maintains the record.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Carry out commands in this process; `RemoteService` sends them to the process that has the home open."""
+"""Execute commands in this process; `RemoteService` sends them to the process that has the home open."""
 
 import asyncio
 import gc
@@ -76,11 +76,11 @@ class LocalService:
         night: datetime | None = None,
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
-        """Bring a corpus up to date, one at a time: several at once would be slower. `report` receives the progress.
+        """Bring a corpus up to date. `report` receives the progress. Only one corpus is refreshed at a time.
 
-        A suspicious number of missing documents is removed only with `confirm_removal`; forgotten ones come back only
-        with `restore`. `engine` reads and embeds, and `dense` is how passages are embedded; both default to the
-        settings. `night` is when the nightly refresh that this belongs to was due, if any.
+        If suspiciously many documents are missing, they are removed only with `confirm_removal`. Forgotten documents
+        come back only with `restore`. `engine` reads and embeds, and `dense` is how passages are embedded; both default
+        to the settings. `night` is when the nightly refresh that this run belongs to was due, if any.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
@@ -116,7 +116,7 @@ class LocalService:
         return self._refreshing.locked()
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Ingest the document of an address from these sources, by corpus; return a report for each that has it."""
+        """Ingest one document again from these sources, by corpus; return a report for each corpus that has it."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.reread_document(self.app, address, sources, self._around)
@@ -139,7 +139,7 @@ class LocalService:
 
     @asynccontextmanager
     async def _open_engine(self, name: EngineName | None) -> AsyncIterator[Engine | None]:
-        """Yield the engine that reads and embeds instead of this process; None for this process."""
+        """Yield the engine that reads and embeds; None if this process does both itself."""
         settings = self.app.settings.ingest
         if (name or settings.engine) == "local":
             yield None
@@ -155,7 +155,7 @@ class LocalService:
     async def _opened(
         self, corpus: str, source: SourceSettings, night: datetime | None, engine: Engine | None
     ) -> LiveSource:
-        """Open a source; a failure is recorded in the history like that of any refresh."""
+        """Open a source. If that fails, the failure is recorded in the history, like that of any refresh."""
         from bot.server.refresh import source_factory
         from ingest.refresh.refresh_run import hold_lease, record_run
 
@@ -182,7 +182,7 @@ _COLLECTED = (1_000, 5, 100)
 
 
 async def load_ahead(app: App) -> None:
-    """Load what questions would otherwise load at first use, and exempt it from garbage collection; takes seconds."""
+    """Load what the first question would have to load, and exempt it from garbage collection. Takes seconds."""
     if isinstance(app.llm, LazyModel):
         with suppress(PipelineError):  # the first call reports it
             await app.llm.open()
@@ -203,7 +203,7 @@ def _load_code(settings: Settings) -> None:
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
-    """Return how any process can open the embedder; None for a remote service, whose key only this process has."""
+    """Return a function that opens the embedder in any process; None for a remote one, whose key only we have."""
     return partial(open_embedder, MINILM, {}, settings.bits, threads=1) if settings.function == MINILM else None
 
 
@@ -215,7 +215,7 @@ _LARGE_PACKED = 60_000_000
 
 
 def is_large_dump(source: SourceSettings) -> bool:
-    """Return whether a source is a dump whose passages would take hours to embed; a mirror counts as one."""
+    """Return whether a source is a dump whose passages would take hours to embed, such as any dump on a mirror."""
     if getattr(source, "type", "") != "wikipedia":
         return False
     dump = getattr(source, "dump", None)

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class _NamesRead(NamedTuple):
-    """The ids of the channel names in the settings, and how each name was read."""
+    """The result of resolving channel names in the settings: the id of each, and how each was read."""
 
     ids: Mapping[str, str]
     readings: Sequence[NameReading]
@@ -48,7 +48,10 @@ class SettingsReload:
         record: ScopeRecord,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Set it up. `read` returns the settings as the file has them now; it blocks, and raises `SettingsError`."""
+        """Set up reloading.
+
+        `read` returns the settings that the file has now; it blocks, and may raise `SettingsError`.
+        """
         self._live, self._read, self._record, self._sleep = live, read, record, sleep
         self._written = live.current  # with names instead of ids
         self._ids: Mapping[str, str] = {}  # by name; another server of the same record may know other ids
@@ -56,15 +59,18 @@ class SettingsReload:
         self._reading = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Use the last known ids of names, and record the scope. Raises `SettingsError`, `StorageError`."""
+        """Apply the last known ids of channel names, and record who may read what.
+
+        Raises `SettingsError`, `StorageError`.
+        """
         names = _NamesRead(await self._load_known(self._written), ())
         await self._take(self._written, names, by="start")
 
     async def meet(self, platform: str, channels: ListChannels | None) -> None:
         """Look up a platform's channel names, once it is connected and before it is served.
 
-        An unknown name grants no access. Raises `SettingsError` if the name of a channel's own table is unknown, as
-        that table would then restrict nothing. Raises `StorageError`.
+        An unknown name grants no access. Raises `SettingsError` if a channel's own table has an unknown name, because
+        its restrictions would not apply. Raises `StorageError`.
         """
         if channels:
             self._directories[platform] = channels
@@ -79,7 +85,7 @@ class SettingsReload:
                 return
 
     async def reload(self) -> ReloadReport:
-        """Read the settings again and apply those that take effect at once, or report why nothing changed."""
+        """Read the settings again and apply the changes that take effect immediately, or report why nothing changed."""
         async with self._reading:
             try:
                 done = await self._reload()
@@ -129,7 +135,7 @@ class SettingsReload:
         return ReloadReport(tuple(change.key for change in changes), waiting, notes)
 
     async def _read_patiently(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
-        """Look up the ids of names; if the platform is unreachable, use the last known ones."""
+        """Look up the ids of channel names. If the platform is unreachable, names without a known id become faults."""
         try:
             return await self._read_names(settings, known, platform)
         except PlatformUnavailable as error:
@@ -155,7 +161,7 @@ class SettingsReload:
         return {name: known[name] for name in list_channel_names(settings) if name in known}
 
     async def _take(self, written: Settings, names: _NamesRead, *, by: str) -> None:
-        """Record the scope, and apply the settings. Raises `SettingsError`, `StorageError`."""
+        """Record who may read what, and apply the settings. Raises `SettingsError`, `StorageError`."""
         try:
             settings = apply_names(written, names.ids)
         except ValueError as error:

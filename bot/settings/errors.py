@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class SettingsError(Exception):
-    """The settings cannot be used. `str()` is one plain line that names the place; `hint` says what to do."""
+    """The settings cannot be used. `str()` is one plain line that says where the error is; `hint` says what to do."""
 
     kind = "settings"
 

@@ -84,17 +84,17 @@ def platform_of(place: str) -> str:
 
 
 def is_place_id(text: str) -> bool:
-    """Return whether this has the form of a channel's or a person's id on a known platform."""
+    """Return whether a text has the form of a channel's or a person's id on a known platform."""
     return bool(_ID.fullmatch(text)) and platform_of(text) in load_platforms()
 
 
 def is_channel_name(text: str) -> bool:
-    """Return whether this has the form of a channel's name on a known platform: `slack:#hr`."""
+    """Return whether a text has the form of a channel's name on a known platform: `slack:#hr`."""
     return bool(_NAME.fullmatch(text)) and platform_of(text) in load_platforms()
 
 
 def split_channel_name(text: str) -> tuple[str, str]:
-    """Return the workspace of a channel's name, empty for all, and the name within it."""
+    """Return the workspace in a channel's name, and the name within it. An empty workspace means all workspaces."""
     match = _NAME.fullmatch(text)
     return (match[2] or "", match[3]) if match else ("", "")
 
@@ -135,7 +135,7 @@ def _describe_name() -> str:
 
 
 def _suggest_name(text: str) -> str:
-    """Suggest the name of a channel that was written without its `#`, or without its platform."""
+    """Return a question that suggests a channel's name with the missing `#` or platform; empty if none fits."""
     platform, colon, place = text.rpartition(":")
     workspace, slash, called = place.rpartition("/")
     name = f"{platform or next(iter(load_platforms()))}:{workspace}{slash}#{called.removeprefix('#')}"
@@ -184,7 +184,7 @@ class PlatformSettings(SettingsTable):
 
     @property
     def form(self) -> str:
-        """The setting on which its required secrets depend, for use in a sentence: ` with mode = "socket"`."""
+        """The part of a sentence that names the setting on which required secrets depend: ` with mode = "socket"`."""
         return ""
 
     def completed(self, environ: Mapping[str, str]) -> Self:

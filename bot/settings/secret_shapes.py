@@ -16,7 +16,7 @@ class MisplacedSecret:
 def find_misplaced_secret(
     platforms: Iterable[PlatformEntry], owner: PlatformEntry, key: str, value: str
 ) -> MisplacedSecret | None:
-    """Describe a value that is certainly not the right secret; None if it may be, or is empty."""
+    """Return a description of a value that is certainly not the right secret; None if it may be right, or is empty."""
     required = next((shape for shape in owner.shapes if shape.key == key), None)
     if not value:
         return None
@@ -40,7 +40,7 @@ def find_misplaced_secret(
 
 
 def _describe_spoilt(value: str) -> str:
-    """Describe characters in a value that no secret contains; empty if there are none."""
+    """Return a description of characters in a value that no secret contains; empty if there are none."""
     if value[0] in "\"'" or value[-1] in "\"'":
         return "quotes around it, which are not part of it"
     if not value.isascii():

@@ -50,14 +50,14 @@ class SettingsOrigin:
     environment: Mapping[str, str]
 
     def where(self, key: Key) -> str:
-        """Return where a value is set: the variable, else the file and the line."""
+        """Return where a value is set: the environment variable, or else the file and the line."""
         variable = next((name for name in self.environment if _sets(name, key)), "")
         line = find_line(self.text, key)
         return variable or (f"{self.path}, line {line}" if line else str(self.path))
 
 
 def explain_validation_errors(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> Sequence[SettingsError]:
-    """Explain pydantic's errors in the order of the file, one for each key; a misspelt key is not also missing."""
+    """Explain pydantic's errors in file order, one for each key. A misspelt key is not also reported as missing."""
     first_faults = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
     for fault in sorted(faults, key=lambda fault: fault["type"] != "extra_forbidden"):
         key, siblings = _locate(fault)
@@ -84,7 +84,7 @@ def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origi
 
 
 def _suggest_tag(fault: ErrorDetails) -> str:
-    """Suggest the type that a misspelt type of a source most likely means; empty if there is none."""
+    """Return a question whether another type of source was meant by a misspelt one; empty if none is similar."""
     context = fault.get("ctx", {})
     known = context["expected_tags"].replace("'", "").split(", ") if fault["type"] == "union_tag_invalid" else ()
     nearest = _find_nearest(context["tag"], known) if known else ""
@@ -92,7 +92,7 @@ def _suggest_tag(fault: ErrorDetails) -> str:
 
 
 def _strip_branches(key: Key) -> Key:
-    """Return a key without the name of a union's branch, such as `literal['']`, that pydantic appends."""
+    """Return a key without the name that pydantic appends for a branch of a union, such as `literal['']`."""
     return key[:-1] if isinstance(key[-1], str) and "[" in key[-1] else key
 
 
@@ -141,14 +141,14 @@ def _find_misplaced(entry: PlatformEntry, table: PlatformSettings) -> Iterator[S
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
-    """Explain that a key is unknown, and suggest the nearest; only among `siblings` if they are given."""
+    """Explain that a key is unknown, and suggest the most similar key; if `siblings` are given, only one of them."""
     nearest, among = _find_key(key, siblings), _list_siblings(key, siblings)
     hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(among or list_keys())}."
     return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
 
 
 def _find_key(key: Key, siblings: Sequence[str]) -> str:
-    """Return the setting that a misspelt key most likely means; only among `siblings` if they are given."""
+    """Return the key that is most similar to a misspelt one; if `siblings` are given, only one of them."""
     name, known = str(key[-1]), siblings or list(list_keys())
     elsewhere = next((dotted for dotted in known if dotted.split(".")[-1] == name), "")
     return elsewhere or _find_nearest(name, _list_siblings(key, siblings)) or _find_nearest(name, known)
@@ -174,7 +174,10 @@ def format_key(key: Key) -> str:
 
 
 def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key of an error as the user wrote it, and its valid siblings if they depend on other settings."""
+    """Return an error's key as the user wrote it, and the keys that are valid next to it.
+
+    The latter are empty unless they depend on other settings, such as the type of a source.
+    """
     table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
     if table:
         above = ".".join(map(str, fault["loc"][:-1]))
@@ -183,7 +186,7 @@ def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
 
 
 def _locate_in_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key of an error as the user wrote it, and its valid siblings if it is in a source of a known type.
+    """Return an error's key as the user wrote it. In a source of a known type, also return the type's valid keys.
 
     Pydantic inserts the type of a source into the key, and reports a wrong type at the source.
     """

@@ -17,12 +17,12 @@ _PARTS = lazy_compile(_PART)
 
 
 def index_lines(text: str) -> dict[Key, range]:
-    """Return the lines of each table's header and of each key with its value, counted from 0."""
+    """Return the lines of each table's header, and of each key with its value. Lines are counted from 0."""
     return dict(_scan(text.split("\n")))
 
 
 def find_line(text: str, key: Key) -> int | None:
-    """Return the line, from 1, that sets a key; if none does, that of the nearest enclosing table."""
+    """Return the number of the line that sets a key, counted from 1; if none does, of the nearest enclosing table."""
     lines = index_lines(text)
     return next((lines[key[:size]].start + 1 for size in range(len(key), 0, -1) if key[:size] in lines), None)
 
@@ -43,7 +43,7 @@ def _scan(lines: list[str]) -> Iterator[tuple[Key, range]]:
 
 
 def _resolve(name: Key, counts: dict[Key, int], *, append: bool) -> Key:
-    """Return a table's key; each array of tables on its path means its last entry."""
+    """Return the full key of a table in the file. An array of tables on its path stands for its last entry."""
     path: Key = ()
     for place, part in enumerate(name):
         path = (*path, part)
@@ -62,7 +62,7 @@ _LONGEST = 200  # lines of a value
 
 
 def _find_end(lines: list[str], start: int) -> int:
-    """Return the line after a value: the first one before which the text is valid TOML."""
+    """Return the number of the line after a value, which ends where its text becomes valid TOML."""
     value = lines[start].partition("=")[2].strip()
     if not value.startswith(("[", "{", '"""', "'''")):
         return start + 1

@@ -53,7 +53,7 @@ def locate_variables(config: Path | None) -> Path:
 
 
 def read_variables(path: Path) -> Mapping[str, str]:
-    """Return the variables of a file; empty if it does not exist. Raises `SettingsError` if it cannot be read."""
+    """Return the variables in a file; empty if the file does not exist. Raises `SettingsError` if it cannot be read."""
     if not path.exists():
         return {}
     try:
@@ -80,7 +80,7 @@ def _explain_unreadable(error: OSError | UnicodeDecodeError) -> str:
 
 
 class _EnvironmentSettings(Settings, BaseSettings):
-    """Settings that read the environment when constructed; the values of the file are their arguments."""
+    """Settings that read the environment when constructed. Their arguments are the values of the settings file."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_nested_delimiter="__", env_ignore_empty=True)
 
@@ -111,7 +111,7 @@ def load_settings(config: Path | None = None, *, must_exist: bool = True) -> Set
 
 
 class SettingsFile:
-    """The settings file of a server, for reloading; a deleted file is an error, and does not mean the defaults."""
+    """The settings file of a server, for reloading. If the file is deleted, that is an error: defaults are not used."""
 
     def __init__(self, config: Path | None) -> None:
         self._path = config or FILE_NAME
@@ -158,7 +158,7 @@ def _build_settings(path: Path, text: str) -> Settings:
 
 
 def load_platform_tables(config: Path | None = None) -> Settings:
-    """Return the settings of the platforms alone, even if others are wrong; an invalid table gets its defaults."""
+    """Return the settings of the platforms alone, even if others are wrong. Invalid tables get their defaults."""
     path, values, faults = config or FILE_NAME, dict[str, Any](), list[SettingsError]()
     with suppress(SettingsError):
         values = _parse_toml(path, _read_text(path, must_exist=False))
@@ -184,7 +184,7 @@ def find_home(config: Path | None = None) -> Path:
 
 
 def list_old_keys(path: Path) -> list[str]:
-    """List the keys of a file that have a new name: `readers` of a corpus is `visible_to` now."""
+    """List the keys of a file that have a new name, such as a corpus's `readers`, which is `visible_to` now."""
     corpora = _parse_toml(path, _read_text(path, must_exist=False)).get("corpus", ())
     return [format_key(("corpus", place, "readers")) for place, corpus in enumerate(corpora) if "readers" in corpus]
 
@@ -258,7 +258,7 @@ def _anchor_path(folder: Path, path: str) -> str:
 
 
 def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsError]) -> dict[str, Any]:
-    """Read the values of variables such as `FOOTNOTE_DATABASE_FILE`, which name a file that holds a secret."""
+    """Return the values of variables such as `FOOTNOTE_DATABASE_FILE`, each of which names a file with a secret."""
     values: dict[str, Any] = {}
     for name in _own_variables(environment):
         if not name.lower().endswith(FILE_SUFFIX) or not environment[name]:
@@ -271,14 +271,14 @@ def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsErro
 
 
 def _read_owners_secrets(environment: Mapping[str, str], faults: list[SettingsError]) -> Mapping[str, str]:
-    """Return the environment with secrets read from files such as `OPENAI_API_KEY_FILE`, under their usual names."""
+    """Return the environment with secrets from files, such as `OPENAI_API_KEY_FILE` names, under their usual names."""
     files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
     named = {name: path for name, path in files.items() if path and not environment.get(name)}
     return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path), faults) for name, path in named.items()}}
 
 
 def _read_secret(name: str, path: Path, faults: list[SettingsError]) -> str:
-    """Return the text of a file; if it cannot be read, add that to the faults."""
+    """Return the text of a file with a secret; if it cannot be read, add an error to `faults`."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

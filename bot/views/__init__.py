@@ -1,1 +1,1 @@
-"""Build what platforms show of a turn, as values of pure functions; platforms render them and escape last."""
+"""Build what platforms show of a turn, as plain values. Platforms render these, and escape text last."""

@@ -13,9 +13,9 @@ from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
 
 def translate(message_id: str, language: str, **facts: object) -> str:
-    """Return the sentence with this id in a language (ISO 639-1), filled with `facts`; in English if that is missing.
+    """Return the sentence with this id in a language (ISO 639-1), filled with `facts`.
 
-    Raises `KeyError` if the id is unknown, or a fact is missing.
+    It is in English if the translation is missing. Raises `KeyError` if the id is unknown, or a fact is missing.
     """
     return _load_language(language)[message_id].format(**facts)
 
@@ -45,7 +45,7 @@ def _load_catalog() -> Mapping[str, Mapping[str, str]]:
 
 
 def find_apology(kind: str, language: str) -> str:
-    """Return the sentence for a failure of this kind; empty if there is none."""
+    """Return the sentence that apologises for a failure of this kind; empty if there is none."""
     return translate(kind, language) if has_message(kind) else ""
 
 
@@ -61,7 +61,7 @@ def render_failure(status: Status, failure: Failure, language: str) -> str:
 
 
 def render_left_out(withheld: int, total: int, language: str) -> str:
-    """Return how many statements of an answer were withheld as unconfirmed."""
+    """Return the sentence that says how many statements of an answer were withheld as unconfirmed."""
     return translate("withheld", language, withheld=withheld, total=total)
 
 
@@ -106,7 +106,7 @@ def render_verdict_text(answer: Answer, question: Turn) -> str:
 
 
 def find_asked_claim(answer: Answer) -> CheckedClaim | None:
-    """Return the claim that the user asked about, with its verdict; None if there is none."""
+    """Return the first claim that the user asked about, with its verdict; None if there is none."""
     return next(iter(list_asked_claims(answer)), None)
 
 
@@ -150,7 +150,7 @@ def render_reason(checked: CheckedClaim, language: str, citations: Iterable[Cita
 
 
 def _quote_evidence(checked: CheckedClaim, quotes: Mapping[str, str]) -> tuple[VerdictReason, ...]:
-    """Return the reasons that quote a verdict's evidence, or the nearest passage."""
+    """Return reasons that quote the passage on which a verdict rests, or the nearest passage if it has no evidence."""
     passages = checked.looked_at if checked.verdict is Verdict.NOT_ENOUGH_INFO else checked.evidence
     quote = next((quotes[passage] for passage in passages if passage in quotes), "")
     match checked.verdict:

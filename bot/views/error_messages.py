@@ -31,7 +31,7 @@ class Fault(NamedTuple):
         return f"{message.removesuffix('.')} — {hint}" if hint else message
 
     def redacted(self, redact: Callable[[str], str]) -> "Fault":
-        """Return it with each text passed through `redact`."""
+        """Return the fault with each of its texts passed through `redact`."""
         others = tuple(other.redacted(redact) for other in self.others)
         return Fault(self.kind, redact(self.message), redact(self.hint), others)
 

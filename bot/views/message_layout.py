@@ -1,9 +1,9 @@
-"""Lay out a view as pages of parts of text runs, which each platform renders as they are; pure.
+"""Lay out a view as pages of parts, and parts as runs of text. Each platform renders these unchanged; pure.
 
 A run's text is raw and contains its own spaces, brackets and line breaks: a platform renders a part by escaping each
-run once, applying its style, and joining them. `build_blocks` defines the format of sentences, footnotes, sources and
-claims for all platforms: `Text. [1]`, `(note) Text.`, `[1] Title › Section · 2026-03-01`. Long text is split at the end
-of a line, of a word, or of a visible character; nothing is lost or reordered. If there is room, a sentence stays
+run once, applying its style, and joining the runs. `build_blocks` defines the format of sentences, footnotes, sources
+and claims for all platforms: `Text. [1]`, `(note) Text.`, `[1] Title › Section · 2026-03-01`. Long text is split at the
+end of a line, of a word, or of a visible character; nothing is lost or reordered. If there is room, a sentence stays
 together with its marks, and a source with its title and address.
 """
 
@@ -91,7 +91,7 @@ class MessageLimits:
     gap: int = 0  # the size added between two parts
 
     def size(self, run: TextRun) -> int:
-        """Return the size of a run with its markup, at most, in the units of `measure`."""
+        """Return the largest size that a run can have with its markup, in the units of `measure`."""
         lines = run.text.count("\n") + 1
         return self.measure(run.text) + (self.measure(run.url) if run.url else 0) + self.markup + self.line * lines
 
@@ -104,7 +104,7 @@ Group = tuple[TextRun, ...]
 
 @dataclass(frozen=True, slots=True)
 class ViewBlock:
-    """A part before it is split by size. A group is split only if it is too long by itself."""
+    """A part of a message that may still have to be split. A group of runs is split only if it alone is too long."""
 
     kind: PartKind
     groups: tuple[Group, ...]
@@ -134,7 +134,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
 
 
 def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator[ViewBlock]:
-    """Yield the blocks of a turn's evidence."""
+    """Yield the blocks that show a turn's evidence."""
     yield from _build_lines(PartKind.HEADING, view.heading)
     yield from _build_lines(PartKind.TEXT, view.question)
     yield from _build_lines(PartKind.TEXT, view.text)
@@ -201,7 +201,7 @@ def _build_source(source: ShownSource, zone: tzinfo, *, first: bool) -> Group:
 
 
 def _build_location(source: ShownSource, zone: tzinfo) -> Group:
-    """Return title, section and day of a source, and its address as text if it cannot be a link."""
+    """Return the title, section and day of a source. If its address cannot be a link, the address follows as text."""
     url, shown = sanitize_url(source.url), " ".join(source.url.split())
     title = " ".join(source.title.split()) or shown or "…"
     section = " ".join(source.section.split())
@@ -214,7 +214,7 @@ def _build_location(source: ShownSource, zone: tzinfo) -> Group:
 
 
 def _drop_repeated_quotes(items: Iterable[EvidenceItem]) -> Iterator[EvidenceItem]:
-    """Yield the items with each quotation only at its first source."""
+    """Yield the items without repeated quotations: a source shown in an earlier item loses its quotation."""
     shown = set[ShownSource]()
     for item in items:
         sources, looked_at = (
@@ -237,7 +237,7 @@ def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Ite
 
 
 def _build_numbered(source: ShownSource, zone: tzinfo) -> Group:
-    """Return a source's quotation, and below it the footnote's number and the location."""
+    """Return a source's quotation, followed by the footnote's number and the source's title, section and day."""
     words = (TextRun(f"“{source.quote}”", TextStyle.QUOTE), TextRun("\n")) if source.quote else ()
     number = (_build_mark(source.number), TextRun(" ")) if source.number else ()
     return (*words, *number, *_build_location(source, zone))
@@ -265,7 +265,7 @@ def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
 
 
 def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Return how many characters fit. A longer text may measure less, so the result is tried once more."""
+    """Return how many of a text's first characters fit. Longer text may measure less, so the result is rechecked."""
     low, high = 1, _FIRST_TRY
     while high < len(text) and fits(text[:high]):
         low, high = high, high * 2
@@ -320,7 +320,7 @@ def _has_room(page: list[_Sized], limits: MessageLimits) -> bool:
 
 
 def _take_heading(page: list[_Sized], part: _Sized, limits: MessageLimits) -> list[_Sized]:
-    """Move a heading from a page's end to the next page, where its section begins."""
+    """Remove a heading from the end of a page, and return it for the next page, where its section begins."""
     heads = page[-1][0].kind in {PartKind.LABEL, PartKind.HEADING}
     return [page.pop()] if heads and len(page) > 1 and _has_room([page[-1], part], limits) else []
 
@@ -341,7 +341,10 @@ def _split_block(block: ViewBlock, limits: MessageLimits) -> Iterator[_Sized]:
 
 
 def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[tuple[TextRun, int]]:
-    """Yield a group's runs, each with the room that it needs; the first run needs room for the whole group."""
+    """Yield a group's runs, each with the room that it needs.
+
+    If the whole group fits on a page, its first run needs room for all of it, so that the group is not split.
+    """
     runs = [run for run in _unlink_long(group, limits, most) if run.text]
     whole = sum(map(limits.size, runs))
     if whole > most:
@@ -351,7 +354,7 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs. A link with a too long address becomes text, followed by the address unless they are the same."""
+    """Yield the runs. A link with a too long address becomes its text, followed by the address if that differs."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")

@@ -1,9 +1,9 @@
 """Make text harmless: remove terminal commands, and break up what a chat client would make a mention or a link; pure.
 
 Each platform's escaping begins with `defang_text`. It inserts an invisible word joiner (U+2060) after `@` and `<`,
-between the dots of a domain, the colon and slashes of an address, and the brackets of a Markdown link, and at the ends
-of a piece, as its neighbours are unknown. People see the same words; a copied address, file name or path contains
-joiners.
+between the dots of a domain, the colon and slashes of an address, and the brackets of a Markdown link. It also inserts
+one at the ends of a piece, because the neighbouring pieces are unknown. People see the same words; a copied address,
+file name or path contains joiners.
 """
 
 import re
@@ -34,7 +34,7 @@ def sanitize_line(text: str) -> str:
 
 
 def sanitize_link(url: str) -> str:
-    """Return the address if a terminal may link to it, otherwise an empty string."""
+    """Return the address if a terminal may show it as a link, otherwise an empty string."""
     return url if _LINKABLE.fullmatch(url) and sanitize_text(url) == url else ""
 
 
@@ -66,14 +66,15 @@ _SAFE = "%/:=?&#+,;$-._~"
 def strip_invisible(text: str) -> str:
     """Return the text without controls, reordering marks and invisible characters.
 
-    Unlike `sanitize_text`, it removes nothing else: a stray escape byte does not begin an unterminated sequence.
+    It removes nothing else. In contrast, `sanitize_text` may also remove the text after a stray escape byte, which
+    begins an unterminated sequence.
     """
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
 
 
 @lru_cache(maxsize=512)  # each state of a growing view measures and shows the same runs again
 def defang_text(text: str) -> str:
-    """Insert joiners, so that nothing in the text becomes a mention, a link, or a block."""
+    """Insert joiners, so that a chat client makes no mention, link or block of the text."""
     parted = _PARTED.sub(_join_mark, _JOINABLE.sub(WORD_JOINER, strip_invisible(text)))
     return _LINE.sub(WORD_JOINER, parted)
 

@@ -11,7 +11,7 @@ _MINUTE = 60  # seconds
 
 class ProgressCallback(Protocol):
     def __call__(self, done: int, total: int | None, extra: str = "") -> None:
-        """Show the progress: the number done, the total (None: unknown), and a text next to it."""
+        """Show the progress: how many are `done` of the `total` (None if unknown), with the text `extra` next to it."""
 
 
 def format_duration(seconds: float) -> str:

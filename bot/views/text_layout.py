@@ -1,7 +1,7 @@
-"""Lay out text for a terminal: paragraphs, hanging marks and tables, in which no address is ever broken.
+"""Lay out text for a terminal: paragraphs, marks with indented content, and tables. No address is ever broken.
 
-A line breaks at blanks and between wide characters, never within a word: a word that is wider than the terminal makes
-the line too long, so that it can be copied. In a file or a pipe, a paragraph or a record of a table is one line.
+A line breaks at spaces and between wide characters, never within a word. A word that is wider than the terminal makes
+its line too long, so that the word can be copied. In a file or a pipe, a paragraph or a record of a table is one line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class Text(RichText):
     """Text that is wrapped by the rules of this module."""
 
     def wrap(self, console: Console, width: int, **options: Any) -> Lines:
-        """Return its lines; of Rich's `options`, only `no_wrap` has an effect."""
+        """Return the text's lines. Of Rich's `options`, only `no_wrap` has an effect."""
         del console
         lines = Lines()
         for line in self.split(allow_blank=True):
@@ -40,7 +40,7 @@ class Text(RichText):
 
 
 def _find_breaks(line: RichText, width: int) -> Sequence[int]:
-    """Return the positions where a line is broken: each piece is as long as fits, or one word."""
+    """Return the positions at which to break a line. Each piece is as long as possible, and has at least one word."""
     if cell_len(line.plain) <= width:
         return ()
     whole = [(span.start, span.end) for span in line.spans if isinstance(span.style, Style) and span.style.meta]
@@ -53,7 +53,7 @@ def _find_breaks(line: RichText, width: int) -> Sequence[int]:
 
 
 def _find_chances(plain: str, whole: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Yield the positions where a line may begin: after blanks and next to wide characters, outside `whole` spans."""
+    """Yield the positions where a line may be broken: after spaces and at wide characters, outside `whole` spans."""
     yield 0
     for place, (before, char) in enumerate(pairwise(plain), start=1):
         after_blank = before.isspace() and not char.isspace()
@@ -65,7 +65,7 @@ def _find_chances(plain: str, whole: Sequence[tuple[int, int]]) -> Iterator[int]
 
 @dataclass(frozen=True, slots=True)
 class Hanging:
-    """Content after a mark; its further lines are indented by the mark's width."""
+    """Content after a mark. Its second and later lines are indented by the mark's width."""
 
     mark: RichText
     content: RenderableType
@@ -86,7 +86,7 @@ def indent(content: RenderableType, by: int = 2) -> Hanging:
 
 @dataclass(frozen=True, slots=True)
 class ReadableWidth:
-    """Content in lines of a readable length."""
+    """Content in lines of at most `width` columns, a readable length."""
 
     content: RenderableType
     width: int = 100
@@ -126,7 +126,7 @@ class RecordTable:
             yield from self._render_row(row, widths, gap, console)
 
     def _rows(self, options: ConsoleOptions) -> list[tuple[str, ...]]:
-        """Return the rows, with each cell on one line if nothing is wrapped."""
+        """Return the rows. If output is not wrapped, each cell is one line."""
         if options.max_width < UNWRAPPED:
             return self.rows
         return [tuple(" ".join(cell.splitlines()) for cell in row) for row in self.rows]
@@ -176,6 +176,6 @@ def _measure_cell(cell: str) -> int:
 
 
 def _measure_words(cell: str) -> int:
-    """Return the width of the widest unbreakable part of a cell."""
+    """Return the width of the longest part of a cell that cannot be broken."""
     chances = [*_find_chances(cell, ()), len(cell)]
     return max((cell_len(cell[start:end].rstrip()) for start, end in pairwise(chances)), default=0)

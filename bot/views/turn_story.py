@@ -62,7 +62,7 @@ class StoryStep:
 
 @dataclass(frozen=True, slots=True)
 class StoryClaim:
-    """A statement that was compared with passages."""
+    """A statement of the turn that was compared with passages."""
 
     text: str
     origin: str
@@ -155,9 +155,10 @@ def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozense
 
 
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
-    """Return the story of a turn's entries, oldest first; None if it was never opened.
+    """Return the story of a turn from its entries, oldest first; None if the turn was never opened.
 
-    `found` are further passages by id. An id is derived from a passage's text, so its text is that of the turn.
+    `found` are further passages by id, as stored now. They have the text of that time, because an id is derived from
+    the text.
     """
     opened = next((entry for entry in entries if entry.kind is EntryKind.TURN_OPENED), None)
     if opened is None:
@@ -196,7 +197,7 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
 
 
 def collect_passages(entries: Iterable[LogEntry], found: Found) -> dict[str, StoryPassage]:
-    """Return all passages of a turn by id, with their text if it is recorded or `found` today (see `build_story`)."""
+    """Return all passages of a turn by id. Texts come from the record, or from `found` (see `build_story`)."""
     hits, recorded = dict[str, StoryPassage](), dict[str, StoryPassage]()
     for entry in entries:
         body = _object(entry.body)
@@ -276,7 +277,7 @@ def read_claims(closing: Mapping[str, Any], known: Mapping[str, StoryPassage]) -
 
 
 def read_sentences(closing: Mapping[str, Any], name: str) -> tuple[StorySentence, ...]:
-    """Return the sentences under one key of a turn's last entry: `sentences`, `spoken` or `withheld`."""
+    """Return the sentences of a turn's last entry under the key `name`: `sentences`, `spoken` or `withheld`."""
     return tuple(
         StorySentence(
             _text(sentence.get("text")),
@@ -318,12 +319,12 @@ def _describe(passage: Passage, document: Document) -> StoryPassage:
 
 
 def name_person(opening: Mapping[str, Any]) -> str:
-    """Return who asked: the id, after the name if it is recorded."""
+    """Return who asked: the id, preceded by the name if it is recorded."""
     return _name(_object(opening.get("asker")), "name", "user")
 
 
 def name_place(opening: Mapping[str, Any]) -> str:
-    """Return the channel of a question like `name_person`; empty if it has none."""
+    """Return the channel of a question: its id, preceded by its name if it is recorded; empty if it has no channel."""
     asker = _object(opening.get("asker"))
     return _name(asker, "channel_name", "channel") if asker.get("channel") else ""
 

@@ -1,7 +1,7 @@
 """Define the views of a turn: frozen values whose texts are all raw.
 
-A platform escapes them in its last step. No text may be shown unescaped: quotations contain a page's markup, and titles
-what their authors typed.
+A platform escapes the texts in its last step. No text may be shown unescaped: quotations contain a page's markup, and
+titles contain whatever their authors typed.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ButtonAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button. It also works after a restart, as its ticket is looked up."""
+    """A button. It works even after a restart, because the ticket in it is looked up when it is pressed."""
 
     action: ButtonAction
     label: str
@@ -64,7 +64,7 @@ class ShownVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ShownSource:
-    """A page that is cited or near. Its address is a stored document's, or empty."""
+    """A page that is cited, or nearest to a question. Its address is a stored document's, or empty."""
 
     number: int  # of its footnote; 0 if it has none
     title: str

@@ -74,7 +74,6 @@ def show_queue_position(view: View, before: int) -> View:
 
 
 def apply_event(view: View, event: Event) -> View:
-    """Return the view after an event."""
     if isinstance(event, ClaimExplained):
         return view
     if isinstance(event, PageQuoted):
@@ -91,9 +90,10 @@ def apply_event(view: View, event: Event) -> View:
 
 
 def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return the final view of an answer, or of our own text if there is none, with the language and notice of `view`.
+    """Return the final view of an answer; if there are no sentences, the view shows our own text.
 
-    An answer that `only_asker` sees can be shared, any other retracted; `ask`: whether there are contact people.
+    The language and notice of `view` stay. An answer that `only_asker` sees can be shared, any other retracted; `ask`:
+    whether there are contact people.
     """
     answer, language = result.answer, view.language
     answered = answer.status is Status.ANSWERED
@@ -144,7 +144,7 @@ def _show_verdict(checked: CheckedClaim, citations: Sequence[Citation], language
 
 
 def stop_view(view: View) -> View:
-    """Return the final view of a stopped turn, without the sentences shown so far, as they have no sources yet."""
+    """Return the final view of a stopped turn. It omits the sentences shown so far, because they have no sources."""
     return View(view.ticket, view.language, notice=view.notice, text=translate("stopped", view.language), done=True)
 
 
@@ -195,7 +195,7 @@ def _update_claims(view: View, event: Event) -> tuple[ClaimCard, ...]:
 
 
 def _fill_card(view: View, checked: CheckedClaim) -> tuple[ClaimCard, ...]:
-    """Fill the first card that has no verdict yet, or add one."""
+    """Return a view's cards after a claim was checked: the first one without a verdict is filled, or one is added."""
     new = ClaimCard(max((card.number for card in view.claims), default=0) + 1, "checking")
     cards = view.claims if any(card.state == "checking" for card in view.claims) else (*view.claims, new)
     place = next(place for place, card in enumerate(cards) if card.state == "checking")
@@ -233,7 +233,7 @@ def _page_source(passage: Passage, document: Document, *, quote: str = "") -> Sh
 
 
 def show_restart(view: View) -> View:
-    """Return the view that is shown while the bot is not running; the next start completes it."""
+    """Return the view to show while the bot is restarting; the next start completes it."""
     return replace(view, status=translate("desk_resting", view.language), buttons=(), done=False)
 
 
@@ -243,7 +243,7 @@ def build_notice_view(ticket: int, language: str, text: str) -> View:
 
 
 def simplify_view(view: View) -> tuple[View, View]:
-    """Return a final view as plain text, and an apology if a platform refuses even that."""
+    """Return two simpler forms of a final view: plain text, and an apology in case a platform refuses even that."""
     failed = build_notice_view(view.ticket, view.language, translate("failed", view.language))
     return replace(failed, text=render_plain_text(view), plain=True), replace(failed, plain=True)
 
@@ -251,7 +251,7 @@ def simplify_view(view: View) -> tuple[View, View]:
 def build_evidence_view(
     result: TurnResult, passages: Mapping[str, tuple[Passage, Document]], question: str, language: str
 ) -> EvidenceView:
-    """Return the evidence of an answer, with its citations as they were then.
+    """Return the evidence of an answer. Its citations are shown as they were when the answer was given.
 
     `passages` are the other passages that its claims name, by id, as they are now; missing ones are not shown.
     """
@@ -266,14 +266,14 @@ def build_evidence_view(
 
 
 def build_cited_source(citation: Citation) -> ShownSource:
-    """Return a footnote with the quotation that supports it."""
+    """Return a citation as a source to show, with the quotation that supports the answer."""
     return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
 
 
 def _build_evidence_items(
     claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
 ) -> Iterator[EvidenceItem]:
-    """Yield the claims that the user asked about, or those of the answer, and then the model's own."""
+    """Yield an item for each claim that the user asked about, or else of the answer, then for the model's own ones."""
     by_origin = {
         origin: [claim for claim in claims if claim.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }
@@ -285,7 +285,7 @@ def _build_evidence_items(
 
 
 def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource], language: str) -> EvidenceItem:
-    """Return a claim with the sources of its verdict, or with the nearest source if there are none."""
+    """Return a claim with the sources of its verdict; if there are none, with the nearest source."""
     text = checked.claim.text
     evidence = [known[passage] for passage in dict.fromkeys(checked.evidence) if passage in known]
     sources = tuple(_drop_repeated_quote(source, text) for source in evidence)
@@ -306,7 +306,7 @@ def _explain_claim(checked: CheckedClaim, language: str) -> str:
 
 
 def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
-    """Return a source, without its quotation if the claim is a literal part of it."""
+    """Return a source; its quotation is removed if it contains the claim word for word."""
     return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
 
 
@@ -331,12 +331,12 @@ def build_example_button(ticket: int, language: str) -> Button:
 
 
 def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
-    """Return the buttons for a place without other people, such as a DM."""
+    """Return the buttons without the one that shares an answer, for a place without other people, such as a DM."""
     return tuple(button for button in buttons if button.action is not ButtonAction.SHARE)
 
 
 def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
-    """Return the confirmation before an answer is retracted, or a person is asked about a private question."""
+    """Return the confirmation to show before retracting an answer, or asking a person about a private question."""
     keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
     return Confirmation(*(translate(key, language) for key in keys))
 

@@ -43,7 +43,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only show how much.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """It also removes the copies of the database that upgrades made.
+    """The command also removes the copies of the database that upgrades made.
 
     Messages on platforms stay. With --messages, `footnote serve` removes the bot's own, within half a minute or when it
     next starts.

@@ -59,7 +59,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def choose_turns(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add these options to a command, or all if none is named; the command gets the values as `chosen`, by name."""
+    """Return a decorator that adds these options, by default all. The command receives their values as `chosen`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)

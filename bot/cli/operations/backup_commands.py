@@ -51,7 +51,7 @@ def backup(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """It contains no indexes, which `restore` rebuilds, no secrets, and not the key that signs the record."""
+    """The backup contains no indexes, which `restore` rebuilds, no secrets, and not the key that signs the record."""
     with open_command(context, as_json=as_json) as ctx:
         _refuse_postgresql(ctx.settings)
         made, started = datetime.now(UTC), time.monotonic()
@@ -117,7 +117,7 @@ def _read_plain_settings(context: typer.Context, settings: Settings) -> bytes:
 
 @contextmanager
 def _show_bytes(ctx: CommandContext, label: str) -> Iterator[Progress]:
-    """Show the progress in megabytes, from the first step on: a refused backup shows none."""
+    """Show the progress in megabytes once the first step is reported, so that a refused backup shows none."""
     with ExitStack() as stack:
         begin = cache(lambda: stack.enter_context(show_progress(ctx.output.err, label=label, unit="MB")))
         yield lambda doing, done, total: begin()(done // _MEGABYTE, total // _MEGABYTE, doing)

@@ -83,7 +83,7 @@ def doctor(
 
 
 async def _run_all_checks(config: Path | None, services: Services) -> Sequence[CheckResult]:
-    """Run all checks; if the settings are invalid, only those that need no settings."""
+    """Run all checks; if the settings are invalid, run only those that need no settings."""
     try:
         settings = load_settings(config)
     except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
@@ -133,7 +133,7 @@ def render_health(results: Sequence[CheckResult]) -> RenderableType:
 
 
 def _examine_model(ctx: CommandContext, stages: Sequence[str], limit: int, tokens: int, *, compare: bool) -> None:
-    """Examine the configured model and report; after Ctrl-C, report the measurements until then."""
+    """Examine the configured model and report; after Ctrl-C, report what was measured so far."""
     # These import prompts, parsers and gold cases, which the other checks do not need.
     from bot.cli.rendering.exam_view import build_exam_document, render_report
     from bot.doctor.model_exam import ExamRequest, ExamResults, build_report, plan_exam, run_exam

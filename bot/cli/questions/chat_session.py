@@ -140,7 +140,7 @@ def _open_runner() -> Iterator[asyncio.Runner]:
 def _answer(
     ctx: CommandContext, runner: asyncio.Runner, request: TurnRequest, observe: Callable[[Event], None]
 ) -> TurnResult:
-    """Answer one question; the home is open only meanwhile, so that other commands can use it during the prompt."""
+    """Answer one question. The home is open only during the answer, so that other commands can use it at the prompt."""
     stack = AsyncExitStack()
     try:
         service = run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))

@@ -116,7 +116,7 @@ def read_argument(text: str) -> str:
 async def _run_turn(
     ctx: CommandContext, request: TurnRequest, take_turn: TakeTurn, list_corpora: ListCorpora
 ) -> TurnResult:
-    """Take a turn. If it finds nothing as nothing is ingested, note that; if it fails, raise `CommandError`."""
+    """Take a turn. If nothing was found because nothing is ingested, print that; if it fails, raise `CommandError`."""
     with watch_turn(ctx.output) as observe:
         done = await take_turn(request, observe)
     if done.failure:
@@ -135,7 +135,10 @@ async def _search(
     count: int,
     sources: Collection[str],
 ) -> tuple[Hit, ...]:
-    """Search these corpora, or all if none is named. Raises `UnknownCorpus` if one, or any, does not exist."""
+    """Search the named corpora, or all if none is named.
+
+    Raises `UnknownCorpus` if a named corpus does not exist, or if no corpus exists at all.
+    """
     known = [info.name for info in await list_corpora()]
     if not known:
         fault = explain_nothing_ingested(sources)

@@ -150,7 +150,6 @@ class StreamedAnswer:
         return bool(self._shown)
 
     def say(self, sentence: AnsweredSentence) -> None:
-        """Print the next sentence."""
         piece = render_sentence(sentence)
         self._text.append_text(style_sentences(piece if self.started else piece.lstrip(), [sentence]))
         width = min(WIDTH, self._console.width)

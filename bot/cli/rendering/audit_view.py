@@ -44,7 +44,6 @@ def render_line(text: str, *, depth: int = 1, style: str = "") -> Hanging:
 
 
 def render_block(text: str) -> Hanging:
-    """Render a text line by line."""
     return indent(Text(sanitize_text(text)), 4)
 
 
@@ -75,7 +74,7 @@ def _step_heading(step: StoryStep) -> RenderableType:
 
 
 class _PassageTexts:
-    """Renders passages; shows the text of each only once in a story, and shortens it unless `full`."""
+    """Renders passages. In one story, the text of each is shown only once, and is shortened unless `full`."""
 
     def __init__(self, passages: Mapping[str, StoryPassage], *, full: bool) -> None:
         self.passages = passages
@@ -236,7 +235,7 @@ def render_turn(
     *,
     full: bool = False,
 ) -> RenderableType:
-    """Render the story of a turn, from the question to its feedback, or of a channel, by its settings' changes.
+    """Render the story of a turn, from the question to its feedback; for a channel, render the changes of its settings.
 
     Replies of the model and texts of passages are shortened unless `full`.
     """
@@ -323,7 +322,7 @@ def _parse_citation(body: Mapping[str, Any]) -> Citation:
 
 
 def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[StoryPassage] = ()) -> Document:
-    """Build the document of `audit show`: the entries of a turn, with its passages, or of a channel."""
+    """Build the document of `audit show`: a turn's entries with its passages, or a channel's entries."""
     listed = list(entries)
     named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"
     return build_document(

@@ -74,7 +74,7 @@ def _render_advice(report: ModelReport) -> Sequence[RenderableType]:
 
 
 def format_percent(count: int, among: int) -> str:
-    """Format a share in whole percent; a dash without cases."""
+    """Format a share in whole percent; a dash if there are no cases."""
     return f"{count / among:.0%}" if among else NO_FIGURE
 
 

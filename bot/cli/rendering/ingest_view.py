@@ -79,7 +79,7 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _group_paths(paths: Sequence[str]) -> Sequence[str]:
-    """Return the paths; if there are too many, the number of files in each folder."""
+    """Return the paths; if there are too many, return the folders with their numbers of files instead."""
     if len(paths) <= MOST_LISTED:
         return paths
     folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()

@@ -44,7 +44,7 @@ class ListedTurns:
 
 @dataclass(frozen=True, slots=True)
 class UnansweredGroup:
-    """Similar unanswered questions, and the corpora of the nearest pages."""
+    """Similar unanswered questions, and the corpora of the pages nearest to them."""
 
     group: QuestionGroup[TurnSummary]
     corpora: tuple[str, ...]
@@ -63,7 +63,7 @@ def render_turns(listed: ListedTurns, zone: tzinfo) -> RenderableType:
 
 
 def _render_turn(turn: TurnSummary, zone: tzinfo) -> RenderableType:
-    """Render a turn as a line about it, and its question beneath."""
+    """Render a turn: a line of facts about it, and its question beneath."""
     who, where = name_person(turn), name_place(turn)
     return _render_item(turn.turn_id, turn.at, zone, [describe_status(turn), who, where], shorten_question(turn))
 
@@ -223,7 +223,7 @@ def build_feedback_document(listed: Iterable[tuple[TurnSummary, LogEntry]]) -> D
 
 
 def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Document:
-    """Build the export of a turn: its summary, its sentences and sources, and what followed."""
+    """Build the export of a turn: its summary, its sentences and sources, and what users did with the answer."""
     opened, closed = (_find_body(entries, kind) for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED))
     answered = {name: closed.get(name, []) for name in ("sentences", "citations", "withheld")}
     return {

@@ -1,6 +1,6 @@
-"""Ask the questions of `footnote setup`, and try each answer at once.
+"""Ask the questions of `footnote setup`, and test each answer immediately.
 
-Answers given as options are not asked for. The choices are returned; nothing is written.
+Answers given as options are not asked for. This module returns the choices and writes nothing.
 """
 
 from collections.abc import Sequence
@@ -198,7 +198,7 @@ class Interview:
 
 
 def find_missing_answers(given: GivenAnswers, settings: Settings) -> list[Fault]:
-    """Return the answers that options, settings and variables lack. Raises `CommandError` for an unknown platform."""
+    """Return a fault for each required answer not given by options, settings or variables. Raises `CommandError`."""
     missing = []
     if not given.documents and not settings.corpus:
         missing.append(make_missing_fault("which documents to read", "--documents FOLDER"))

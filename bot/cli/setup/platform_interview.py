@@ -1,4 +1,4 @@
-"""Ask which platforms to use, for their secrets, which are tried at once, and for their workspaces and channels."""
+"""Ask which platforms to use, then for their secrets, workspaces and channels. Each secret is tested immediately."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -81,7 +81,7 @@ class PlatformInterview:
     def _ask_question(
         self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answers: dict[str, str]
     ) -> PlatformSettings:
-        """Ask until an answer is accepted, and return the table with it."""
+        """Ask until an answer is accepted, and return the table with this answer in it."""
         current = _reveal(getattr(table, question.key))
         if not current:
             self._prompter.show(question.where)

@@ -68,7 +68,7 @@ INDENT = 2
 
 
 def make_missing_fault(what: str, how: str) -> Fault:
-    """Return the fault for a required answer that was not given."""
+    """Return the fault for a required answer that is missing: `what` it is, and `how` to give it."""
     return Fault("missing_answer", f"Missing answer: {what}.", f"Give {how}.")
 
 
@@ -107,7 +107,10 @@ class Prompter:
         return "" if self.quiet else self._terminal.ask(prompt, secret=secret)
 
     def ask_until_valid(self, prompt: str, parse: Callable[[str], T], refusal: str = "It {}.") -> T:
-        """Ask until `parse` accepts the answer, and return what it returns; `refusal` shows its `ValueError`."""
+        """Ask until `parse` accepts the answer, and return the parsed value.
+
+        `refusal` formats a `ValueError` for the user.
+        """
         while True:
             try:
                 return parse(self.ask(prompt))
@@ -147,7 +150,10 @@ class Prompter:
         self.show("An answer is required here. Ctrl-C stops without changing anything.")
 
     def report(self, results: Sequence[CheckResult]) -> bool:
-        """Show the results of trying an answer; return whether it works, or the user keeps it to fix it later."""
+        """Show the results of testing an answer.
+
+        Return whether it works, or the user wants to keep it and fix it later.
+        """
         failed = next((result for result in results if result.level == "fail"), None)
         if failed and self.quiet:
             raise CommandError(Fault("setup_refused", failed.what, failed.hint))

@@ -13,9 +13,9 @@ _OLD_NAMES = {"visible_to": "readers"}
 
 
 def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
-    """Return the text with a value set: in the line of its key, else in its table, which is added if it is missing.
+    """Return the text with a value set. An existing line is changed; otherwise a line is added to the key's table.
 
-    Raises `SettingsError` if that is impossible, as for a table written in one line.
+    A missing table is added, too. Raises `SettingsError` if that is impossible, as for a table written in one line.
     """
     lines = text.rstrip("\n").split("\n")
     index = index_lines(text)
@@ -41,7 +41,7 @@ def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
 
 
 def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "") -> str:
-    """Return the text with another entry of an array of tables at its end."""
+    """Return the text with an entry added at its end to the array of tables `table`."""
     note = [f"# {comment}"] if comment else []
     block = [*note, f"[[{table}]]", *(f"{key} = {format_toml(value)}" for key, value in values.items())]
     return "\n".join([*text.rstrip("\n").split("\n"), *([""] if text.strip() else []), *block]) + "\n"

@@ -82,7 +82,7 @@ def setup(
         bool, typer.Option("--yes", help="Ask nothing: use options, current settings, and defaults.")
     ] = False,
 ) -> None:
-    """Run it again to change something.
+    """Run `footnote setup` again to change something.
 
     Tokens are never options: setup asks for them, or takes them from their variables.
     """
@@ -157,7 +157,7 @@ class SetupRun:
     async def _read_and_ask(
         self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, may_ask: bool
     ) -> str:
-        """Ingest new corpora, ask the first question, and return a question for the next steps."""
+        """Ingest new corpora and ask the first question. Return a question to suggest in the next steps."""
         context = CommandContext(self.output, settings, self.services)
         async with self.services.open_home(settings) as service:
             terminal.say()

@@ -1,4 +1,4 @@
-"""Plan the changes of `footnote setup`, and write them: each file whole, or not at all."""
+"""Plan the changes of `footnote setup`, and write them. Each file is written completely or not at all."""
 
 import difflib
 import os

@@ -1,4 +1,4 @@
-"""Try the answers given in `footnote setup`, with the doctor's own checks. Each try blocks."""
+"""Test the answers given in `footnote setup` with the doctor's own checks. Each test blocks."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SetupTries:
-    """The functions that try answers; `try_model` and `try_answer` return errors as results, the others raise them."""
+    """The functions that test answers. `try_model` and `try_answer` return errors as results; the others raise them."""
 
     count_folder: Callable[[Path], FolderCount]
     try_model: Callable[[ModelChoice], Sequence[CheckResult]]

@@ -1,4 +1,4 @@
-"""Complete a job: record its delivery, apologise for a failure, release it to the next start, or retract its answer.
+"""Complete a job: record its delivery, apologise for a failure, leave it to the next start, or retract its answer.
 
 A retraction is stored in the question's row before anything is deleted, so that the next start completes it. Only posts
 that the platform permanently refuses to delete remain, which is recorded.
@@ -33,7 +33,7 @@ RELEASE_SECONDS = 5.0  # how long announcing that the server stops may take
 
 
 class ServerStopping(Exception):
-    """The server stops; the next start continues."""
+    """The server is stopping; the next start continues the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ async def store_with_retry(job: Job, store: Callable[[], Awaitable[T]]) -> T:
 
 
 async def settle_job(job: Job, result: DeliveryResult) -> bool:
-    """Record a job's outcome, retrying as its answer must not be posted twice; return False if the server stops."""
+    """Record a job's outcome, retrying because its answer must not be posted twice; False if the server stops."""
     job.delivering = True
     try:
         return await store_with_retry(job, lambda: _store_end(job, result))
@@ -180,7 +180,7 @@ class Removal:
 async def retract_answer(job: Job) -> DeliveryResult | None:
     """Delete the posts of an answer; return None if the server stops first.
 
-    Who requested it is recorded before, and what was deleted after.
+    The requester is recorded before the deletion, the deleted posts after it.
     """
     job.delivering = True
     job.on_answered()
@@ -213,7 +213,7 @@ async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
 
 
 async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
-    """Delete the posts. Raises `ServerStopping` if the server stops first; deleting can be repeated."""
+    """Delete the posts. Raises `ServerStopping` if the server stops first; the next start deletes them again."""
     async with run_beside(_remove_messages(job, entries), name="removal") as removal:
         await wait_for_first(removal, job.server_stops.wait())
         if not removal.done():

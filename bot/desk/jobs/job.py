@@ -177,7 +177,7 @@ class Job:
         return self.question.language
 
     def start_view(self, notice: str = "") -> View:
-        """Return the first view, with the question above if no message shows it."""
+        """Return the first view. It includes the question's text if no message in the channel shows it."""
         asked = "" if self.question.message or self.question.only_asker else self.question.text
         return start_view(self.ticket, self.language, notice=notice, asked=asked)
 
@@ -200,7 +200,7 @@ class Job:
         self.question = self.writer.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:
-        """Replace the question's text; return False if it is too late, as the answer is being delivered."""
+        """Replace the question's text. Return False if it is too late, because the answer is being delivered."""
         if self.delivering or self.finished.is_set():
             return False
         self.question = self.writer.question = replace(self.question, text=text)

@@ -1,12 +1,12 @@
 """Post one question's messages, so that nothing is posted twice.
 
-Before a first post, its start is stored, and after it the messages' ids. After a crash, the platform is asked for our
-messages. If it cannot be asked, this is done only for the last view, which must not be posted twice. Progress views are
-optional: only the newest is shown, never faster than the platform's pace, and none after a permanent failure. The
-answer is retried until it is shown.
+Before a first post, the intention to post is stored; after it, the messages' ids. After a crash, the platform is asked
+for our messages. If the platform cannot be asked, the intention is stored only for the last view, which must not be
+posted twice.
 
-Progress is first shown by a sign, such as that the bot is typing, so that an answer within seconds needs a single post
-and no edit; platforms allow few edits.
+Progress views are optional: only the newest is shown, never faster than the platform's pace, and none after a permanent
+failure. The answer is retried until it is shown. Progress is first shown by a sign, such as that the bot is typing. An
+answer within seconds then needs a single post and no edit; platforms allow few edits.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _TRUSTED_TRIES = 3  # attempts at which the platform's own waiting time is trust
 
 
 class DeliveryUnknown(Exception):
-    """The last view may have been posted, and the platform cannot be asked."""
+    """The last view may have been posted, and the platform cannot be asked whether it was."""
 
 
 class MessageWriter:
@@ -98,12 +98,12 @@ class MessageWriter:
     async def finish(self, view: View, *, ends: bool = False) -> View:
         """Show the last view, retrying while the platform is unreachable, and return it in the form that was shown.
 
-        If this `ends` the question and the platform can be asked for our posts, they are stored only with its end.
-        Refused content is shown as plain text; if the platform refuses that too, the earlier posts are deleted, as they
-        promise an answer.
+        `ends` means that the question ends with this view. If the platform can be asked for our posts, they are then
+        stored together with the end. Refused content is shown as plain text. If the platform refuses that too, the
+        earlier posts are deleted, because they promise an answer.
 
-        Raises `CannotPost` or `PostGone` if the platform refuses it, `DeliveryUnknown` if it may have been shown,
-        `StorageError`.
+        Raises `CannotPost` or `PostGone` if the platform refuses the view, `DeliveryUnknown` if it may have been shown,
+        and `StorageError`.
         """
         await self.settle()
         if self.fault:
@@ -155,7 +155,7 @@ class MessageWriter:
         return removed.messages
 
     async def settle(self) -> None:
-        """Wait for the view that is being shown. It is not cancelled: whether it arrived would be unknown."""
+        """Wait for the view that is being shown. It is not cancelled, because it could have been shown all the same."""
         self._closing.set()
         self._latest = None
         if self._pump is not None:
@@ -168,7 +168,7 @@ class MessageWriter:
             await asyncio.wait({self._pump})
 
     async def show_once(self, view: View) -> None:
-        """Show a view once, for when nothing can be stored. Raises `PlatformError`."""
+        """Try once to show a view. Used if nothing can be stored. Raises `PlatformError`."""
         if self.posted and self.ways.edits:
             await self.platform.show(self.question, view, self.posted)
         elif not self._sending:
@@ -263,7 +263,7 @@ class MessageWriter:
             raise PlatformUnavailable("The platform does not answer.") from error
 
     async def _failed_to_show(self, view: View, *, sure: bool) -> None:
-        """Note that a view certainly was not shown (`sure`), or that it may have been."""
+        """Handle a view that certainly was not shown (`sure`), or that may have been."""
         if sure:
             self._doubt = False
             if not self.ways.reads_back and self._sending:
@@ -274,7 +274,7 @@ class MessageWriter:
             self._muted = True
 
     async def _store(self) -> None:
-        """Store the posts if they changed, and that the last call is certain."""
+        """Store the ids of the posts if they changed, and that no post is in progress any more."""
         notes: dict[str, Any] = {}
         if self.posted != self._stored and not (self._ends and self.ways.reads_back):
             notes["posted"] = self.posted.messages
@@ -285,16 +285,16 @@ class MessageWriter:
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _find_posts(self) -> PostedMessages:
-        """Ask the platform for our posts; if it returns none that are new, keep the stored ones.
+        """Ask the platform for our posts. If it returns no post that is new to us, return the stored ones.
 
-        A stored post that it does not return was deleted, which its next edit will report, or cannot be found: for
-        messages that only the asker sees, the platform may know only the first.
+        A stored post may be missing in its reply because the post was deleted, which the next edit of it will report.
+        It may also be impossible to find: of messages that only the asker sees, the platform may know only the first.
         """
         posted = await self.platform.find(self.question)
         return self.posted if set(posted.messages) <= set(self.posted.messages) else posted
 
     async def call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call the platform, retrying while it is unreachable. Every other error is raised."""
+        """Call the platform, retrying while it is unreachable. Other errors are raised immediately."""
         for attempt in itertools.count():
             try:
                 return await call()

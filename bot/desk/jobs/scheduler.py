@@ -1,8 +1,8 @@
 """Schedule jobs fairly: channels take turns; within a channel and within a conversation, questions start in order.
 
 A question waits in its channel's line, is answered, is delivered, and is removed. Only questions being answered count
-towards the limit, as an unreachable platform must not delay other answers. The next question of a conversation starts
-only when the previous one is removed; meanwhile, other conversations of the channel may overtake it, unless the
+towards the limit, because an unreachable platform must not delay other answers. The next question of a conversation
+starts only when the previous one is removed; meanwhile, other conversations of the channel may overtake it, unless the
 channel's limit is one, which keeps its questions in order.
 
 `SchedulerState` and its functions purely decide which question is next; `Scheduler` runs and ends the jobs.
@@ -63,8 +63,6 @@ class SchedulerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """All jobs by state."""
-
     waiting: Mapping[str, tuple[QueuedJob, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """The line of each channel. The first channel is served first, and then moves to the end."""
     answering: Mapping[int, QueuedJob] = field(default_factory=lambda: _NONE)
@@ -116,7 +114,7 @@ def _find_next_job(state: SchedulerState, limit: ConcurrencyLimit) -> QueuedJob 
 
 
 def _start_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
-    """Return the state after starting a job, with the rest of its line behind the other channels."""
+    """Return the state after starting a job. The rest of its channel's line moves behind the other channels."""
     waiting = {channel: line for channel, line in state.waiting.items() if channel != job.channel}
     if rest := tuple(other for other in state.waiting[job.channel] if other != job):
         waiting[job.channel] = rest
@@ -151,13 +149,12 @@ class Scheduler:
         return next((count_ahead(self._state, job.ticket) for job in waiting), 0)
 
     def count_jobs(self) -> Mapping[str, int]:
-        """Return the number of jobs by state."""
         waiting = sum(map(len, self._state.waiting.values()))
         answering, delivering = len(self._state.answering), len(self._state.delivering)
         return {"waiting": waiting, "answering": answering, "delivering": delivering}
 
     async def start(self) -> None:
-        """Start, with the questions that an earlier process left. Raises `StorageError`."""
+        """Start the scheduler, and enqueue the questions that an earlier process left. Raises `StorageError`."""
         context = self._context
         rows = await context.queue.open(context.owner, context.clock.now(), sole=context.sole)
         self._leases = asyncio.create_task(self._keep_leases())
@@ -189,7 +186,7 @@ class Scheduler:
         await self._tasks.cancel()
 
     def stop_now(self) -> None:
-        """Give running jobs no time to finish: `stop` releases them immediately."""
+        """Let `stop` release running jobs immediately, without time to finish."""
         self._no_grace.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -217,7 +214,7 @@ class Scheduler:
             self.spawn(self._post_position(job))
 
     def interrupt(self, job: Job, interrupt: Interrupt, *, by: str, why: str = "") -> None:
-        """Interrupt a job. A waiting one starts immediately, as it is not answered."""
+        """Interrupt a job. A job that still waits is started at once, to handle the interrupt."""
         job.request(interrupt, by=by, why=why)
         if not job.started:
             self._state = remove_job(self._state, job.ticket)
@@ -250,7 +247,7 @@ class Scheduler:
         self._dispatch()
 
     async def _show_position(self, job: Job) -> None:
-        """Show a waiting asker their position by a sign, until something is posted."""
+        """Show a waiting asker their position in the queue by a sign, until something is posted."""
         await self._context.clock.sleep(_FIRST_SIGN_SECONDS)
         while self._is_waiting(job) and not job.writer.begun:
             job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
@@ -258,7 +255,7 @@ class Scheduler:
             await self._context.clock.sleep(_SIGN_SECONDS)
 
     async def _post_position(self, job: Job) -> None:
-        """Post the position of an asker who waits too long, unless a sign shows it."""
+        """After some time, post a waiting asker's position in the queue, unless a sign shows it."""
         await self._context.clock.sleep(self._settings().patience)
         async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
             if self._is_waiting(job) and job.writer.sign is not ProgressSign.WORDED:

@@ -1,7 +1,7 @@
 """Run one job from claim to completion, or continue a job that an earlier process began.
 
 Every step stores its intention before it acts, so that a process that is killed at any point leaves a state that
-`plan_recovery` understands: the queue's row has the progress of posting, the log that of answering.
+`plan_recovery` understands. The queue's row records the progress of posting, the log the progress of answering.
 """
 
 import logging
@@ -71,9 +71,9 @@ def plan_recovery(
 ) -> RecoveryStep:
     """Decide the next step by the question's row and its turn's log entries; pure.
 
-    `ways` are the platform's features for its answer; `turn` is parsed from `entries`, None if there is none; `fits`
-    means that everything behind its answer may still be read there, `reworded` that the question was edited after it
-    was opened.
+    `ways` are the platform's features for the answer; `turn` is parsed from `entries`, None if there is no turn; `fits`
+    means that everything behind the answer may still be read where it is shown; `reworded` means that the question was
+    edited after the turn was opened.
     """
     if turn is not None and turn.retracted:
         return RecoveryStep(RecoveryAction.REMOVE, DeliveryOutcome.RETRACTED)
@@ -117,7 +117,10 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job, and store its first turn's id and that posting begins; only a retraction waits for the database."""
+    """Claim a job; return whether this process may run it. Only a retraction waits for the database.
+
+    The id of the first turn is stored at the same time, and that posting begins.
+    """
     context, removes = job.context, job.interrupt is Interrupt.REMOVE
     turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
     # Storing this now saves a write before the post; without a post, the platform is merely asked in vain.
@@ -199,7 +202,7 @@ async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | Non
 
 
 async def _answer_question(job: Job) -> DeliveryResult | None:
-    """Answer by a new turn, and once more if its scope was narrowed meanwhile."""
+    """Answer by a new turn. If its scope was narrowed in the meantime, answer once more."""
     ports = job.context.ports
     for _ in range(_MAX_TURNS):
         plan = await _start_turn(job)
@@ -239,7 +242,7 @@ async def _start_turn(job: Job) -> TurnPlan:
 
 
 async def _is_presentable(job: Job, plan: TurnPlan, result: TurnResult) -> bool:
-    """Return whether everything behind the turn may be read there now; settings may have changed."""
+    """Return whether everything behind the turn may be read in the asker's place now; settings may have changed."""
     asker = job.question.asker
     await job.locate_asker()
     if job.context.sole and job.question.asker == asker and await plan.is_readable(job.question, result):

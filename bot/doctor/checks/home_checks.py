@@ -99,7 +99,7 @@ def room(free: int, need: int) -> CheckResult:
 
 
 def _grown(source: WikipediaSettings) -> int:
-    """Estimate how many bytes a dump adds to the home; a downloaded dump is stored there, too."""
+    """Estimate how many bytes a dump adds to the home, including the dump itself if it is downloaded."""
     most = max(_GROWTH.values())
     if source.dump is None:
         return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)

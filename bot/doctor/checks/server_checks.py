@@ -36,7 +36,7 @@ async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def examine_sources(sources: Mapping[str, SourceSettings], context: SourceContext) -> tuple[CheckResult, ...]:
-    """Return a failure for each source that cannot be opened, or else a list of all. Blocks."""
+    """Return a failure for each source that cannot be opened; if all can be, a result that lists them. Blocks."""
     faults = tuple(
         fault for corpus, source in sources.items() if (fault := _find_source_fault(corpus, source, context))
     )

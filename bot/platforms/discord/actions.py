@@ -86,7 +86,7 @@ def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], 
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:
-    """Return a claim as a label, the heading of its evidence; other parts unchanged."""
+    """Return a claim as a label, which becomes the heading of its evidence; return other parts unchanged."""
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
@@ -202,7 +202,7 @@ class DiscordActions:
         )
 
     async def _rate_down(self, invocation: DiscordInvocation, ticket: int) -> None:
-        """Store a negative rating, and open a modal that asks why. Discord opens one only as the first reply."""
+        """Store a negative rating, and open a modal that asks why. Discord opens a modal only as the first reply."""
         rating = asyncio.ensure_future(self._note_down(invocation, ticket))
         done, _ = await asyncio.wait({rating}, timeout=COMMENT_SECONDS)
         refused = rating.exception() if done else None

@@ -129,7 +129,7 @@ class RateBucket:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
-        """Return whether the next call waits for the reply to one in flight, which reports the quota.
+        """Return whether the next call has to wait for a call in flight, whose reply reports the quota.
 
         The first call is made alone. A new window begins with at most `limit` calls.
         """
@@ -174,7 +174,7 @@ class DiscordRateLimit:
         return bucket
 
     def done(self, turn: RateBucket, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Update a call's bucket from the reply; None if there was no reply."""
+        """Update a call's bucket from its reply. `reply` is None if there was none."""
         bucket, headers = turn, reply.headers if reply else NO_IDS
         if reply and reply.status in DENIED_STATUSES and headers.get("X-RateLimit-Scope") != "shared":
             self.denied()
@@ -198,7 +198,7 @@ class DiscordRateLimit:
         self._denied = self._denied.after(self.now())
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
-        """Make no call for these seconds: of this route, or at all if the limit is global or a proxy refuses."""
+        """Block calls of this route for some seconds; block all calls if the limit is global or a proxy refuses."""
         until = self.now() + seconds
         if not isinstance(reply.body, Mapping) or reply.field("global") is True:
             self._everywhere = replace(self._everywhere, closed=max(self._everywhere.closed, until))
@@ -215,7 +215,7 @@ class DiscordRateLimit:
         return room and (not bucket.reported or bucket.left > bucket.limit // 2)
 
     async def _wait_for_bucket(self, route: Route, ids: Ids, patience: float) -> RateBucket:
-        """Wait until a call's quota is known, and return its bucket. Raises `Busy` without patience."""
+        """Wait until a call's quota is known, and return its bucket. Raises `Busy` if `patience` is not positive."""
         while True:
             bucket = self._bucket(route, ids)
             if not bucket.awaits(self.now()):

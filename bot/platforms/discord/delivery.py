@@ -117,7 +117,7 @@ class ChannelDelivery:
         return choose_channel(place) if self._in_thread or not is_thread_wanted(self._question) else place.channel
 
     async def _post_in_thread(self, body: Json, patience: float) -> Json:
-        """Post a message, and open the answer's thread first if necessary; if that is refused, use the channel."""
+        """Post a message in the answer's thread, opened first if necessary; use the channel if that is refused."""
         try:
             return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
@@ -142,7 +142,10 @@ class ChannelDelivery:
         return answer
 
     async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
-        """Edit or delete a message. If there is no thread, an earlier run may have posted it in the channel."""
+        """Edit or delete a message.
+
+        If its thread does not exist, try the channel, where an earlier run may have posted it.
+        """
         try:
             await self._change_there(route, number, body, patience)
         except ChannelUnavailable as gone:
@@ -166,7 +169,7 @@ class ChannelDelivery:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
 
     def _reply_to(self) -> str:
-        """Return the id of the question's message, if the answer is in the same channel; otherwise empty."""
+        """Return the id of the question's message; empty if the answer is in a thread, where it needs no reference."""
         return "" if self._in_thread else self._question.message
 
 
@@ -278,9 +281,9 @@ _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 async def call_for_help(
     call: ApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
 ) -> PostedMessages:
-    """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it.
+    """Post a sentence that mentions these people. Raises `PlatformError`.
 
-    `now`: in seconds since 1970. Raises `PlatformError`.
+    If the response to the post is lost, look for the post instead of repeating it. `now` is in seconds since 1970.
     """
     key, after = secrets.token_hex(8), str(build_snowflake(now - _SKEW))
 

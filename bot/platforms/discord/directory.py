@@ -212,7 +212,7 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 
 def question_time(question: Question) -> str:
-    """Return an id below those of all messages after a question."""
+    """Return an id that is smaller than those of all messages after a question."""
     return question.message or str(events.build_snowflake(question.at.timestamp()))
 
 
@@ -230,8 +230,8 @@ async def read_conversation(
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
-    In a thread or DM those are the messages before it, elsewhere the chain of replies that leads to it. A command, or
-    a message in a channel that is not a reply, has no earlier messages.
+    In a thread or DM, these are the messages before the question. Elsewhere, they are the chain of replies that leads
+    to it. A command, or a message in a channel that is not a reply, has no earlier messages.
     """
     place, turns = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
@@ -311,7 +311,7 @@ def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessag
 
 
 def _is_whole(message: Json) -> bool:
-    """Return whether a message that came embedded in a reply says what it replies to itself."""
+    """Return whether a copy of a message that is embedded in a reply also shows what the message itself replies to."""
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 

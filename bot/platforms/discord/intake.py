@@ -43,7 +43,7 @@ def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) ->
 
 
 def detach_from_server(invocation: DiscordInvocation) -> DiscordInvocation:
-    """Return an invocation as if it was in a DM, for a place where the bot itself is absent."""
+    """Return an invocation as if it was made in a DM. Used if the bot itself is not in the place."""
     return replace(
         invocation, guild="", channel=replace(invocation.channel, guild="", kind=events.DM, parent=""), permissions=""
     )
@@ -73,7 +73,7 @@ LOOKED_AT = 20  # latest questions among which a user's conversation is searched
 
 
 async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
-    """Return a thread's conversation: that of the message on which it was opened, which has the same id."""
+    """Return a thread's conversation, which is that of the message that opened it. The two have the same id."""
     opener = await app.queue.by_message(channel_id, thread.id)
     return opener.conversation if opener else f"discord:{thread.guild}/{thread.id}"
 
@@ -192,7 +192,7 @@ class DiscordIntake:
         return await load_channel_settings_or_file(self._app, channel_id)
 
     async def _admit(self, written: events.DiscordMessagePosted) -> Question | None:
-        """Return a message's question; None if its asker has to wait, or needs a command for a private answer."""
+        """Return a message's question; None if the asker has to wait, or must use a command to get a private answer."""
         question = await self.question(written)
         if question is None:
             return None
@@ -216,7 +216,7 @@ class DiscordIntake:
         return True
 
     def _has_to_wait(self, question: Question, key: str) -> bool:
-        """Return whether the cooldown excludes the question `key`; notify its asker once, if they addressed the bot."""
+        """Return whether the cooldown forbids the question `key`; notify its asker once, if they addressed the bot."""
         user = question.asker.user
         if not (seconds := self.cooldown.left(user, key)):
             return False
@@ -316,7 +316,7 @@ class DiscordHistoryReader:
         self._guild: dict[str, str] = {}
 
     def asked_at(self, last: QueuedQuestion) -> float | None:
-        """Return when a question was asked, by its id; None if it has none."""
+        """Return when a question was asked, by the Discord id in its key; None if the key has no such id."""
         number = last.key.partition("#")[0].rpartition("/")[2]
         is_id = number.isascii() and number.isdigit()
         return events.parse_snowflake_time(number).timestamp() if is_id else None

@@ -246,8 +246,6 @@ _ALREADY_REPLIED = 40060
 
 
 class InteractionReplies:
-    """Sends replies to interactions."""
-
     def __init__(self, call: ApiClient) -> None:
         self._call = call
         self._deferring: dict[str, asyncio.Event] = {}

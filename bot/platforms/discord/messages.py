@@ -264,7 +264,7 @@ def build_reference(reply_to: str) -> JsonObject:
 
 
 def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Return whether a returned message has the texts that were sent; for a known nonce it is the earlier post."""
+    """Return whether a message from Discord has the texts we sent; it may be an earlier post with the same nonce."""
     return list(_list_texts(message)) == list(_list_texts(body))
 
 

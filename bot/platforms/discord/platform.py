@@ -71,7 +71,7 @@ class DiscordPlatform:
             raise
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Show typing; for a command, show the queue position in place of "thinking"."""
+        """Show that the bot is typing; for a command, show the queue position in place of "thinking"."""
         reply = self._deliveries.choose_reply(question)
         if reply is None:
             channel = _choose_typing_channel(question)
@@ -108,7 +108,10 @@ class DiscordPlatform:
         await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
+        """Post a sentence that mentions these people.
+
+        If the response to the post is lost, look for it before reposting.
+        """
         return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
@@ -168,7 +171,10 @@ class DiscordPlatform:
         raise CannotPost("Discord no longer allows showing this to its asker alone.")
 
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
-        """Show typing, unless it is shown; return whether it is. Without patience, only if an optional call fits."""
+        """Show that the bot is typing, unless it is shown already; return whether it is shown.
+
+        Without `patience`, only an optional call is made, if it fits.
+        """
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
             return True
@@ -183,7 +189,11 @@ class DiscordPlatform:
         return True
 
     async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
-        """Return the ids of our messages in the channel. One that may not be read raises, unless `replied` already."""
+        """Return the ids of our messages in the channel.
+
+        If the channel may not be read, this raises `RequestRefused`; if the bot `replied` elsewhere already, it returns
+        nothing.
+        """
         after, place = directory.question_time(question), question.place
         try:
             pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)

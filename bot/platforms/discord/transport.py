@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def redirect_library(route: Route, api_url: str) -> Route:
-    """Return a copy of discord.py's route at another address; its rate limits stay the same."""
+    """Return a copy of discord.py's route with another server's address; its rate limits stay the same."""
     redirected = copy.copy(route)
     redirected.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
     return redirected
@@ -60,9 +60,9 @@ class RedirectedShards(discord.AutoShardedClient):
         super().__init__(**options)
 
     async def close(self) -> None:
-        """Close all connections and end their heartbeats, even if cancelled meanwhile.
+        """Close all connections and end their heartbeats, even if cancelled in the meantime.
 
-        If a session is just starting, call it again once that has ended.
+        A session that is just starting is missed: call this again once it has started.
         """
         await asyncio.shield(self._close_all())
 
@@ -82,7 +82,10 @@ _LOOK_SECONDS = 0.005
 
 
 async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
-    """Stop the heartbeat threads of our connections and wait for their end; they need the running event loop."""
+    """Stop the heartbeat threads of our connections, and wait for their end.
+
+    They need the event loop to run until then.
+    """
     heartbeats = [
         thread for thread in threading.enumerate() if isinstance(thread, KeepAliveHandler) and ours(thread.ws)
     ]
@@ -97,14 +100,14 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
 
 
 class ShardProgress:
-    """When each shard last received a message, in seconds since 1970: each may miss other events."""
+    """When each shard last received a message, in seconds since 1970. Each shard may miss different events."""
 
     def __init__(self, since: float | None) -> None:
         self._before, self._last = since, dict[int, float]()
         self._shards = 1
 
     def begun(self, shard: tuple[int, int], now: float) -> float | None:
-        """Note a new session, and return since when its shard missed events; None if it did not."""
+        """Note a new session, and return since when its shard has missed events; None if it missed none."""
         number, self._shards = shard
         since = self._last.get(number, self._before)
         self._last[number] = now
@@ -186,7 +189,10 @@ class Gateway:
         return PlatformError(self._reason)
 
     async def _disconnect(self, living: asyncio.Task[None]) -> None:
-        """Cancel and close the connection: while a session starts, discord.py ignores the cancellation."""
+        """Cancel the connection until it ends, then close it.
+
+        While a session starts, discord.py ignores a cancellation.
+        """
         while not living.done():
             living.cancel()
             if self._client:

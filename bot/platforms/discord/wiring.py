@@ -145,7 +145,10 @@ class DiscordRouter:
                 await self.replies.defer(invocation, private=question.only_asker)
 
     async def _question(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
-        """Return an invocation's question, or the sentence that refuses it. Where the bot is absent, it is private."""
+        """Return an invocation's question, or the sentence that refuses it.
+
+        The answer is private in a server where the bot itself is absent.
+        """
         asker = self._identify(invocation)
         if refusal := self._explain_refusal(invocation, asker):
             return refusal

@@ -53,8 +53,8 @@ def place_asker(
 ) -> Asker:
     """Return an asker with their rights, which follow from the settings; pure. `teams`: answered teams they are in.
 
-    In a DM, memberships in teams count. A channel shared with other servers is not the team's own; to a user of
-    another server, no place is.
+    In a DM, memberships in teams count. A channel shared with other servers is not the team's own. For a user of
+    another server, no place is the team's own.
     """
     direct = asker.kind == "dm"
     names = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
@@ -233,7 +233,7 @@ async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator
 async def find_our_posts(
     call: ApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
 ) -> PostedMessages:
-    """Return our posts with the mark of a key in the order of pages. `since`: in milliseconds since 1970."""
+    """Return our posts with the mark of a key, in the order of the answer's pages. `since`: milliseconds since 1970."""
     mark_key, marked = hash_key(key), list[tuple[int, int, str]]()
     posts = read_thread(call, root, direction="down") if root else read_back(call, channel, since)
     async for post in posts:

@@ -77,7 +77,7 @@ class PostEdited:
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted:
-    """A deleted post. Without a root, its replies are deleted too, without events of their own."""
+    """A deleted post. If `root` is empty, Mattermost also deletes the post's replies, without an event for each."""
 
     channel: str
     id: str

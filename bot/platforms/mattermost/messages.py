@@ -104,8 +104,6 @@ def read_emoji(name: str) -> ButtonAction | None:
 
 @dataclass(frozen=True, slots=True)
 class MattermostPost:
-    """A post's text and its buttons."""
-
     text: str
     buttons: tuple[Button, ...] = ()
 

@@ -28,8 +28,6 @@ _SKEW = 60_000  # milliseconds between the server's clock and ours
 
 
 class DirectMessages:
-    """Posts in the bot's DMs with users."""
-
     def __init__(
         self, call: ApiClient, directory: MattermostDirectory, callback: Callback | None, zone: tzinfo = UTC
     ) -> None:
@@ -119,7 +117,10 @@ class MattermostPlatform:
         await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
+        """Post a sentence that mentions these people.
+
+        If the response to the post is lost, look for it before reposting.
+        """
         names = {person: (await self._directory.person(person)).name for person in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
         since = int(self._now() * 1000) - _SKEW

@@ -158,7 +158,7 @@ class MattermostSocket:
             self._tasks.spawn(self._catch_up(None if self._since is None else self._since - SKEW_SECONDS))
 
     async def _ask_why(self) -> None:
-        """Stop if the API refuses our token too; otherwise a proxy refused the socket, which is retried."""
+        """Stop if the API refuses our token too. Otherwise only a proxy refused the socket, and it is retried."""
         try:
             await self._check()
         except AccessDenied:

@@ -57,7 +57,7 @@ class EditRefused(RequestRefused):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How a platform's API is called, and which errors its refusals are."""
+    """How to call a platform's API, and which error each of its refusals raises."""
 
     platform: str
     url: str
@@ -81,7 +81,7 @@ class Api:
     def explain(self, call: object, reply: Reply) -> PlatformError | None:
         """Return the error of a reply; None if the call succeeded.
 
-        Only a refusal by the platform itself is permanent. A proxy that refuses a call has not forwarded it.
+        Only a refusal by the platform itself is permanent. If a proxy refuses a call, the platform never received it.
         """
         if self._is_done(reply):
             return None
@@ -226,7 +226,7 @@ async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def send(session: aiohttp.ClientSession, platform: str, route: Route, url: str, **options: Any) -> Reply:
-    """Send a request once and return the reply, whatever its status. Raises `PlatformUnavailable`."""
+    """Send a request once and return the reply, whatever its status. Raises `PlatformUnavailable` if none arrives."""
     with explain_lost_connection(platform, route):
         async with session.request(route.method, url, timeout=_TIMEOUT, allow_redirects=False, **options) as response:
             data = await response.read()
@@ -266,8 +266,8 @@ async def retry_call(
 ) -> T:
     """Make a call. Within `patience` seconds, repeat it if it had no effect or may be done twice.
 
-    `attempt` receives the seconds that it may wait for its turn. Raises `PlatformError`; after a `PlatformUnavailable`
-    with `seconds` the call had no effect, after one without it may have succeeded.
+    `attempt` receives the seconds that it may wait for its turn. Raises `PlatformError`. After a `PlatformUnavailable`
+    with `seconds`, the call had no effect; after one without it, the call may have succeeded.
     """
     waited, doubtful = 0.0, False
     for tries_left in reversed(range(_TRIES)):
@@ -307,7 +307,7 @@ def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
 
 @contextmanager
 def explain_lost_connection(platform: str, name: object) -> Iterator[None]:
-    """Raise `PlatformUnavailable` for connection errors; one with `seconds` if nothing was sent."""
+    """Raise `PlatformUnavailable` for connection errors. It has `seconds` only if certainly nothing was sent."""
     try:
         yield
     except aiohttp.ClientConnectorError as error:
@@ -318,8 +318,6 @@ def explain_lost_connection(platform: str, name: object) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message that was posted."""
-
     id: str
     empty: bool = False
     """Whether it is still empty, to be edited once its id is stored, because it cannot be found again."""
@@ -335,8 +333,8 @@ async def show_pages(
 ) -> PostedMessages:
     """Make posted messages show these pages: edit existing ones, post missing ones, delete the rest.
 
-    If a message cannot be edited, its page and all after it are posted again, to keep the order; `post` receives
-    the message that it replaces. Raises `PlatformUnavailable`, as in doubt once something was posted.
+    If a message cannot be edited, its page and all after it are posted again, to keep the order; `post` receives the
+    message that it replaces. Raises `PlatformUnavailable`, without `seconds` once something was posted.
     """
     shown, replaced = list[str](), list[tuple[int, str]]()
     try:
@@ -370,9 +368,10 @@ async def post_once(
     post: Callable[[int, T], Awaitable[str]],
     find: Callable[[int], Awaitable[Sequence[str]]],
 ) -> PostedMessages:
-    """Post pages in order; look for a post whose reply was lost instead of repeating it. Raises `PlatformUnavailable`.
+    """Post pages in order. Raises `PlatformUnavailable`.
 
-    `find` returns the ids of a page's post; empty if it was not posted.
+    If the response to a post is lost, look for the post instead of repeating it. `find` returns the ids of a page's
+    post; empty if it was not posted.
     """
     sent = list[str]()
     for number, page in enumerate(pages):

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class ButtonActions:
-    """Performs the actions whose outcome is a sentence; evidence is shown by each platform itself."""
+    """Performs the actions whose outcome is a sentence. Each platform shows evidence itself."""
 
     def __init__(self, desk: Desk, actions: AnswerActions) -> None:
         self._desk, self._actions = desk, actions
@@ -62,7 +62,7 @@ class ButtonActions:
 
 
 async def explain_refusal(action: Awaitable[str], language: str) -> str:
-    """Return an action's sentence for its user, or one that explains why it was refused or failed."""
+    """Return the sentence that an action returns; if it was refused or failed, a sentence that explains why."""
     try:
         return await action
     except ActionDenied as denied:

@@ -1,9 +1,9 @@
 """Hand the desk the questions that were asked while the bot was not connected.
 
-Messages since the last accepted question are read, at most a day back. A missed question gets the same key as from its
-event, so that an accepted one is recognised. Half of a platform's rate limit is reserved for answers; failed calls are
-retried with backoff. A resume marker in a file survives an interrupted catch-up. Finally, questions of the last days
-are rechecked: edited ones are answered again, answers to deleted ones are retracted.
+Messages since the last accepted question are read, at most a day back. A missed question gets the key that its event
+would have given it, so that an already accepted question is recognised. Half of a platform's rate limit is reserved for
+answers; failed calls are retried with backoff. A resume marker in a file survives an interrupted catch-up. Finally,
+questions of the last days are rechecked: edited ones are answered again, answers to deleted ones are retracted.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 
 class ResumeMarker:
-    """A file that holds since when messages are unread, in seconds since 1970. Failures are only logged."""
+    """A file with the time since which messages are unread, in seconds since 1970. Failures are only logged."""
 
     def __init__(self, home: Path, platform: str) -> None:
         self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
-        """Return since when an earlier run left messages unread; None if it read all."""
+        """Return since when an earlier run left messages unread; None if it read all of them."""
         return await asyncio.to_thread(self._load)
 
     async def begun(self, since: float) -> None:
@@ -103,18 +103,16 @@ class HistoryReader(Protocol):
         ...
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of an accepted question's message. Raises `PlatformError`, `StorageError`."""
         ...
 
 
 def read_acceptance_time(last: QueuedQuestion) -> float:
-    """Return the latest moment at which a question can have been asked, from when it was accepted."""
+    """Return about when a question was asked, which is shortly before it was accepted; in seconds since 1970."""
     return last.taken_at.timestamp() - _SKEW
 
 
 class CatchUpRun:
-    """Catches up with one platform."""
-
     def __init__(
         self,
         archive: HistoryReader,
@@ -138,7 +136,10 @@ class CatchUpRun:
         return min((moment for moment in (accepted, unread) if moment is not None), default=None)
 
     async def run(self, since: float | None) -> None:
-        """Accept all questions since a moment, if any; channels that cannot be read are logged and skipped."""
+        """Accept all questions since a moment; do nothing for None.
+
+        Channels that cannot be read are logged and skipped.
+        """
         if since is None:
             return
         since, new_questions = max(since, self._now() - MAX_AGE.total_seconds()), 0

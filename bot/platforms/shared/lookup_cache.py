@@ -89,7 +89,7 @@ async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, othe
 
 
 async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what: str, *, otherwise: T) -> T:
-    """Return the answer of a look-up; `otherwise` if refused. Raises `PlatformUnavailable` if it may succeed later."""
+    """Return the answer of a look-up; `otherwise` if refused. Raises `PlatformUnavailable` if a retry may succeed."""
     try:
         return await look()
     except TimeoutError as error:
@@ -104,7 +104,7 @@ async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what:
 async def lookup_retrying(
     look: Callable[[], Awaitable[T]], what: str, sleep: Callable[[float], Awaitable[object]]
 ) -> T | None:
-    """Return the answer of a look-up, retried while the platform is unreachable; None if it stays unknown."""
+    """Return the answer of a look-up, retried while the platform is unreachable; None if that lasts too long."""
     for attempt in range(_TRIES):
         try:
             return await look()

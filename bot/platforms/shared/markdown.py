@@ -16,8 +16,6 @@ _QUOTATION = "> "
 
 @dataclass(frozen=True, slots=True)
 class MarkdownDialect:
-    """A platform's Markdown."""
-
     escape: Callable[[str], str]
     link: str  # template of label and address
     subtext: str = ""  # prefix of small text; italics if empty
@@ -54,7 +52,7 @@ class MarkdownDialect:
 
 
 def _wrap_each_line(mark: str, text: str) -> str:
-    """Put marks around each line of a text, inside the blanks at its ends."""
+    """Put `mark` around each line of a text, inside the spaces at the line's ends."""
     return re.sub(r"\S(?:.*\S)?", lambda line: f"{mark}{line[0]}{mark}", text)
 
 

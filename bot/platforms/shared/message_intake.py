@@ -58,7 +58,10 @@ def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, 
 
 
 async def find_audience(message: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
-    """Return a message's audience; calls `joined` only if its thread decides. Raises what that raises."""
+    """Return a message's audience.
+
+    Calls `joined` only if the audience depends on the thread, and raises what it raises.
+    """
     in_thread = message.within and not (message.addressed or message.to_others)
     takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
     follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
@@ -68,7 +71,8 @@ async def find_audience(message: IncomingMessage, joined: Participates, *, every
 def is_edit_addressed(message: IncomingMessage, *, unasked: bool) -> bool:
     """Return whether an accepted question is answered again after an edit; pure.
 
-    It is, unless it did not address the bot before, does not address it now, and is in no thread.
+    It is not answered again only if the bot was not addressed before, is not addressed now, and the message is in no
+    thread.
     """
     return not unasked or message.addressed or message.within
 
@@ -84,7 +88,7 @@ class MessageIntake:
     async def take(self, channel: str, key: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
         """Accept a message if it is a question. Raises `StorageError`.
 
-        Repeated deliveries, such as Slack's of each mention, are recognised without the database.
+        A message that is delivered again is recognised without the database; Slack delivers each mention twice.
         """
         async with self._lock(channel):
             if key in self._taken:

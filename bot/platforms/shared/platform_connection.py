@@ -1,4 +1,4 @@
-"""Open and connect the platforms of a server concurrently, retrying while they are unreachable."""
+"""Open and connect the platforms of a server concurrently; retry those that are unreachable."""
 
 import asyncio
 import itertools
@@ -81,7 +81,7 @@ class PlatformConnection:
 
     @property
     def ready(self) -> str:
-        """Why no events arrive now; empty if they do, or if it is not configured."""
+        """Why no events arrive from the platform now; empty if they arrive, or if the platform is not configured."""
         return self._platform.ready if self.connected and self._platform else self._reason
 
     @property
@@ -89,7 +89,7 @@ class PlatformConnection:
         return not self._refused and (self.connected or bool(self._reason))
 
     def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
-        """Start to open the platform. `alone` returns whether no other platform is served."""
+        """Start to open the platform in the background. `alone` returns whether it is the only platform served."""
         self._is_alone = alone
         self._task = asyncio.create_task(self._run(arrived, sleep), name=f"platform {self.name}")
 
@@ -151,7 +151,7 @@ class PlatformConnection:
                 self.connected, self._reason = False, ""
 
     async def _wait_until_left(self, opened: OpenedPlatform) -> None:
-        """Wait until `leave` is called. Raises the platform's refusal if no other platform is served."""
+        """Wait until `leave` is called. If the platform refuses the bot and is the only one served, raise its error."""
         if opened.refused:
             async with run_beside(_await(opened.refused), name="platform refusal") as refusal:
                 await wait_for_first(self._leaving.wait(), refusal)

@@ -1,4 +1,4 @@
-"""Keep API calls within known rate limits, first come, first served."""
+"""Keep API calls within known rate limits. Calls are made in the order in which they were requested."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class Rate:
 
 
 class Busy(Exception):
-    """The rate limit allows no call in time; it does in `seconds`."""
+    """The rate limit does not allow the call in time; it will allow the call in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no call for {seconds:.0f} s")
@@ -83,21 +83,21 @@ class Reply:
 
 
 class Pacing(Protocol):
-    """Delays the calls of one account to keep its rate limits."""
+    """Delays the calls of one account to keep them within its rate limits."""
 
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> Any:
-        """Count a call once the limits allow it; `done` receives the return value. Raises `Busy`."""
+        """Count a call once the limits allow it. Raises `Busy`. `done` receives the return value."""
         ...
 
     def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Update the limits from a reply; None if there was none."""
+        """Update the limits from a call's reply. `reply` is None if there was none."""
         ...
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
-        """Make no call for so long, as the platform demands."""
+        """Block calls for some seconds, as the platform's reply demands."""
         ...
 
     def spare(self, route: Route, ids: Ids = ...) -> bool:
@@ -115,7 +115,7 @@ class _Lane:
     """Set, and replaced, when a waiting call is given up: those behind it may start sooner."""
 
     def soonest(self, now: float, before: int) -> float:
-        """Return when a call may be made after `before` others."""
+        """Return when a call may be made if `before` other calls are made first."""
         window = self.window
         for _ in range(before):
             window = window.after(window.soonest(now))
@@ -136,7 +136,7 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
 
     async def turn(self, route: Route, ids: Ids = NO_IDS, *, patience: float) -> None:
-        """Count a call once the limit allows it; first come, first served. Raises `Busy`."""
+        """Count a call once the limit allows it, after calls that wait already. Raises `Busy`."""
         lane, place, until = self._lane(route, ids), object(), self.now() + patience
         lane.waiting.append(place)
         try:

@@ -64,7 +64,7 @@ def build_evidence_modal(view: EvidenceView, source: str, page: int, language: s
 
 
 def parse_page_turn(value: str) -> tuple[str, int] | None:
-    """Parse a page button's value into its source, ticket and channel, and the page; None if it is invalid."""
+    """Parse a page button's value into its source (a ticket and a channel) and the page; None if it is invalid."""
     source, _, page = value.rpartition(":")
     return (source, int(page)) if source and page.isascii() and page.isdigit() else None
 
@@ -90,7 +90,6 @@ def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | 
 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
-    """Return a modal with a heading and a sentence."""
     page = paginate_evidence(EvidenceView(heading, "", text=text), MODAL, language)[0]
     return _build_modal(EVIDENCE, heading, _modal_blocks(page, heading), language)
 
@@ -104,7 +103,7 @@ def _build_modal(
 
 
 def _modal_blocks(page: MessagePage, title: str) -> list[JsonObject]:
-    """Return a page's blocks without its title, which the modal shows, and with a divider before each claim."""
+    """Return a page's blocks without its title, which the modal shows itself, and with a divider before each claim."""
     shown = list[JsonObject]()
     for part in page.parts:
         block = None if part.kind is PartKind.HEADING and _plain_text(part) == title else _modal_block(part)
@@ -227,7 +226,10 @@ class SlackActions:
         return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
-        """Show the evidence in a modal; return whether Slack opened it. Raises `ActionDenied` before it is open."""
+        """Show the evidence in a modal; return whether Slack opened it.
+
+        A refusal raises `ActionDenied` if no modal is open yet; otherwise the modal shows the refusal.
+        """
         loading = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({loading}, timeout=PATIENT_SECONDS)
         source = f"{ticket}{_SEPARATOR}{press.channel}"
@@ -289,7 +291,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 
 def _separate_code(text: str) -> str:
-    """Escape a text, without a joiner before its leading comma or stop: that would break the code before it."""
+    """Escape a text that follows code. A leading comma or stop gets no joiner, which would break the code's format."""
     escaped = escape_mrkdwn(text)
     return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped
 

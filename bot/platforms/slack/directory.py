@@ -43,7 +43,10 @@ _GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
 
 
 def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
-    """Return the user groups among readers, of one team or all: their Slack ids by their names in the settings."""
+    """Return the user groups among readers: a mapping of their names in the settings to their Slack ids.
+
+    Only groups of `team` are returned, or those of all teams if it is empty.
+    """
     matches = filter(None, map(_GROUP.fullmatch, sorted(readers)))
     return {group[0]: group[2] for group in matches if team in {"", group[1]}}
 
@@ -99,7 +102,7 @@ class SlackDirectory:
         self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
 
     def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
-        """Return a user in a channel as an asker; they are looked up at their turn.
+        """Return a user in a channel as an asker, whose facts are looked up only when the question is answered.
 
         `shared`: the event says that the channel is shared.
         """
@@ -164,7 +167,7 @@ class SlackDirectory:
         return self._name(replace(asker, **facts, principals=groups))
 
     def _name(self, asker: Asker) -> Asker:
-        """Return an asker with cached names."""
+        """Return an asker with the cached names of the person and the channel."""
         channel = (self._channels.known(asker.channel) or {}).get("name")
         person = read_name(self._people.known(asker.user) or {})
         return replace(asker, name=person, channel_name=channel if isinstance(channel, str) else "")
@@ -175,7 +178,10 @@ class SlackDirectory:
         return is_shared(await self._channels.of(asker.channel, seconds)) is not False
 
     async def _is_uninvited(self, asker: Asker, seconds: float) -> bool:
-        """Return whether the bot is absent from a private channel; not cached, as no event reports a change."""
+        """Return whether the bot is not in a private channel.
+
+        The result is not cached, because no event reports a change.
+        """
         if asker.kind == "dm":
             return False
         try:
@@ -252,7 +258,7 @@ async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -
 
 
 async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
-    """Return the call for help with a key, if it is in the thread or among a channel's newest posts."""
+    """Return the call for help that has this key, from the thread or a channel's newest posts; empty if not found."""
     looked = 0
     async for message in _read_pages(call, place):
         looked += 1
@@ -267,7 +273,7 @@ async def read_thread(call: ApiClient, question: Question, us: str, most: int) -
     """Return the last messages before a question in its thread, oldest first.
 
     A question without a thread, such as a command, is a conversation of its own. A message that begins a thread has
-    nothing before it, so the thread is not read: such calls are limited.
+    nothing before it; the thread is then not read, because Slack limits such calls.
     """
     if question.place.thread in {"", question.message}:
         return ()

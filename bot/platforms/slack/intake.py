@@ -198,7 +198,7 @@ class SlackHistoryReader:
         self._channel_types: dict[str, str] = {}
 
     async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not report quiet channels
-        """Yield the bot's channels and DMs. Raises `PlatformError`."""
+        """Yield the channels and DMs that the bot is in. Raises `PlatformError`."""
         async for channel in self._read_pages(OUR_CHANNELS, "channels", types=_TYPES, exclude_archived=True):
             name = str(channel.get("id", ""))
             self._channel_types[name] = (
@@ -233,7 +233,10 @@ class SlackHistoryReader:
                     await self._intake.edit(rewritten)
 
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
-        """Yield a channel's messages since a moment, each followed by the thread's; older threads are included."""
+        """Yield a channel's messages since a moment, each followed by the messages of its thread.
+
+        New messages in threads that began earlier are included.
+        """
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
         roots = [root async for root in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
         for root in reversed(roots):

@@ -248,7 +248,7 @@ def render_page(page: MessagePage) -> SlackMessage:
 
 
 def render_fallback(page: MessagePage) -> str:
-    """Return the text of a page as mrkdwn, cut if it is long: the blocks have all of it."""
+    """Return a page's text for notifications as mrkdwn, cut if it is long. The blocks show the whole text."""
     pieces, left = list[str](), _TEXT
     for run in (run for part in page.parts for run in (*part.runs, TextRun("\n"))):
         piece = _render_mrkdwn(run, left)
@@ -269,7 +269,6 @@ def _render_mrkdwn(run: TextRun, left: int) -> str:
 
 
 def build_home(text: str, zone: tzinfo) -> JsonObject:
-    """Return the view of an App Home."""
     blocks = [block for message in render_messages(View(0, text=text), zone) for block in message.blocks]
     return {"type": "home", "blocks": blocks[:_MAX_HOME_BLOCKS]}
 
@@ -299,7 +298,7 @@ def _render_context(part: MessagePart) -> JsonObject | None:
 
 
 def _render_card(part: MessagePart, number: int) -> JsonObject | None:
-    """Return a claim as a card; the continuation of a claim that was split is text."""
+    """Return a claim as a card. The later part of a claim that was split becomes a block of text."""
     head, *rest = part.runs
     title = render_plain(head.text)
     if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
@@ -341,7 +340,6 @@ def build_post(place: Place, message: SlackMessage, metadata: JsonObject) -> Jso
 
 
 def build_edit(place: Place, ts: str, message: SlackMessage, metadata: JsonObject) -> JsonObject:
-    """Return the arguments of an update."""
     return {"channel": place.channel, "ts": ts, **_message_fields(message), "metadata": metadata}
 
 
@@ -366,7 +364,10 @@ def _thread_fields(place: Place) -> JsonObject:
 
 
 def _reply_fields(question: Question) -> JsonObject:
-    """Return a private post's thread, unless the question begins it: Slack does not show a private post there."""
+    """Return the fields that put a private post into the question's thread.
+
+    Empty if the question begins its thread, because Slack does not show a private post there.
+    """
     thread = question.place.thread
     return {"thread_ts": thread} if thread and thread != question.message else {}
 

@@ -149,7 +149,10 @@ class SlackPlatform:
             await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
+        """Post a sentence that mentions these people.
+
+        If the response to the post is lost, look for it before reposting.
+        """
         pages = [
             (message, secrets.token_hex(8))
             for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone)
@@ -281,7 +284,10 @@ class SlackPlatform:
         return self._call.pacing.room(UPDATE) > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
-        """Set the status of a question's thread: after our name, and alone. An empty one ends it."""
+        """Set the status of a question's thread; an empty status removes it.
+
+        Slack shows the first of `words` after our name, and the others alone.
+        """
         status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
         facts |= {"status": status, **({"loading_messages": loading} if loading else {})}
@@ -294,13 +300,13 @@ class SlackPlatform:
 
 
 def _render_acknowledgement(question: Question, view: View) -> str:
-    """Return the acknowledgement of a command, which cannot be edited later."""
+    """Return the reply that acknowledges a command. It cannot be edited later."""
     words = translate("slack_taken", view.language, question=shorten_question(question.text))
     return escape_mrkdwn(f"{words} {view.status}" if view.before else words)
 
 
 async def _call_or_wait(call: Awaitable[object]) -> None:
-    """Make a call; a message that is still live raises `PlatformUnavailable`, as it ends within minutes."""
+    """Make a call. A message that is still live raises `PlatformUnavailable`, because it will end within minutes."""
     try:
         await call
     except StreamClosed as error:

@@ -71,7 +71,7 @@ async def check_bot(settings: SlackSettings, readers: Collection[str] = ()) -> S
 
 
 def list_missing_scopes(granted: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
-    """Report the scopes that the bot token lacks; the readers of `visible_to` decide which are needed. Pure."""
+    """Report the scopes that the bot token lacks; user groups need one only if `readers` include a group. Pure."""
     unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
         if scope not in granted | unneeded:
@@ -105,7 +105,6 @@ def _is_refusal(error: PlatformError) -> bool:
 
 
 def _read_code(error: PlatformError) -> str:
-    """Return Slack's code of a refusal."""
     return str(error).rpartition(": ")[2].rstrip(".")
 
 

@@ -55,7 +55,7 @@ def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
 
 
 def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject], StreamedState]:
-    """Return the chunks that a view adds, and the resulting state; no chunks if there is nothing new or no room.
+    """Return the chunks to append for a view, and the resulting state; no chunks if nothing is new or there is no room.
 
     Raises `ValueError` if shown sentences were retracted.
     """
@@ -90,7 +90,7 @@ def _build_cards(view: View) -> Iterator[JsonObject]:
 
 
 def _card_update(card: JsonObject, known: JsonObject) -> JsonObject:
-    """Return the changes of a card; details are sent once."""
+    """Return the fields of a card that changed since `known`; a card's details are sent only once."""
     return {name: value for name, value in card.items() if name != "details" or not known.get("details")}
 
 
@@ -147,7 +147,7 @@ class LiveMessages:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether an answer may be a live message: it is in a thread, and a call to end it would fit."""
+        """Return whether an answer may be a live message: it is in a thread, and the rate limit allows to end it."""
         pacing = self._call.pacing
         open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
         return open_yet and pacing.room(STOP_STREAM) > self.count
@@ -207,7 +207,7 @@ class LiveMessages:
         return True
 
     async def end(self, question: Question, ts: str, metadata: dict[str, Any], *, patience: float = PATIENCE) -> None:
-        """Stop a live message, if it is still live, so that it can be updated. Raises `PlatformUnavailable`."""
+        """End a live message, if it is still live, so that it can be updated. Raises `PlatformUnavailable`."""
         try:
             facts = {"channel": question.place.channel, "ts": ts, "metadata": metadata}
             await self._call(STOP_STREAM, facts, patience=patience)

@@ -78,7 +78,7 @@ class SocketWatch:
         """Whether Slack has greeted us."""
 
     def heard(self, *, greeting: bool) -> float:
-        """Note a message; if a new connection's greeting ends a long silence, return its seconds, otherwise 0."""
+        """Note that a message arrived. Return the seconds of a long silence that a reconnection ended, otherwise 0."""
         now = self._now()
         silence = now - self._last if greeting and self.greeted else 0.0
         self.greeted = self.greeted or greeting
@@ -86,7 +86,7 @@ class SocketWatch:
         return silence if silence > LOST_SECONDS else 0.0
 
     def deaf(self) -> bool:
-        """Return whether the socket was silent for too long, and was not reopened since."""
+        """Return whether the socket has been silent for too long, and was not reopened in that time."""
         return self._now() - max(self._last, self._tried) >= DEAF_SECONDS
 
     def tried(self) -> None:
@@ -94,7 +94,7 @@ class SocketWatch:
 
 
 async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None:
-    """Reopen a silent socket, until cancelled."""
+    """Reopen the socket whenever it is silent for too long, until cancelled or closed."""
     while not socket.closed:
         await hearing.sleep(CHECK_SECONDS)
         if not hearing.deaf() or socket.closed:
@@ -132,7 +132,10 @@ class HttpTransport:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Catch up with missed questions; requests arrive whenever the HTTP server listens."""
+        """Catch up with missed questions within the block.
+
+        No connection is opened: the HTTP server passes Slack's requests on.
+        """
         async with self._tasks.kept():
             self._tasks.spawn(self._catch_up(self._since))
             yield
@@ -253,7 +256,7 @@ class SocketTransport:
 
 
 async def _close_client(client: SocketModeClient) -> None:
-    """Close a client after its own tasks, which would still write to the socket."""
+    """Close a client. Its own tasks are cancelled first, because they would still write to the socket."""
     client.closed, client.auto_reconnect_enabled = True, False
     await cancel_tasks(
         filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver))
@@ -270,7 +273,7 @@ ANY = re.compile("")  # bolt passes on everything; our parsers decide
 
 @dataclass(slots=True)
 class SlackRouter:
-    """Bolt's listeners for one workspace. If one raises, the event is not acknowledged, and Slack resends it."""
+    """Bolt's listeners for one workspace. If a listener raises, its event is not acknowledged, and Slack resends it."""
 
     us: events.SlackBotIdentity
     intake: SlackIntake

@@ -34,7 +34,7 @@ from storage.types import CorpusInfo, Hit
 
 
 class MalformedMessage(Exception):
-    """A line is not a message of this protocol."""
+    """A line that is not a message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)

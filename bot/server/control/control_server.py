@@ -45,7 +45,7 @@ async def serve_control(
 ) -> AsyncIterator[None]:
     """Serve the control socket of a folder within the block. Raises `OSError` if no socket can be created.
 
-    At its end, commands in shells get `grace` seconds to finish, or none once `hurried` is set.
+    At the end of the block, running commands get `grace` seconds to finish, or none once `hurried` is set.
     """
     with open_socket(folder) as bound:
         async with serve_socket(build_control_app(home), bound, grace=math.ceil(grace), hurried=hurried):

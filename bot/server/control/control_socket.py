@@ -82,7 +82,7 @@ def _elsewhere(folder: Path) -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether only this user owns and can enter a folder: another user could answer in our place."""
+    """Return whether a folder belongs to this user, and no other user can enter it and answer in our place."""
     try:
         status = folder.stat()
     except (OSError, ValueError):

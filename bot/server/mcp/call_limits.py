@@ -30,8 +30,6 @@ class TooManyCalls(Exception):
 
 @dataclass
 class _Calls:
-    """The calls of one token."""
-
     room: asyncio.Semaphore
     known: int = 0  # calls that wait or run
     turns: int = 0  # turns that are being answered
@@ -47,7 +45,10 @@ class CallLimits:
 
     @asynccontextmanager
     async def lend(self, asker: Asker) -> AsyncIterator["BudgetedService"]:
-        """Wait until fewer calls of the token run, and yield the service for this one. Raises `TooManyCalls`."""
+        """Yield the service for a call, after waiting while too many calls of the asker's token are running.
+
+        Raises `TooManyCalls` if too many of them are running or waiting.
+        """
         room = asyncio.Semaphore(self.home.app.settings.desk.per_channel)
         calls = self._tokens.setdefault(asker.user_id, _Calls(room))
         if calls.known >= MAX_CALLS:

@@ -68,7 +68,7 @@ Identify = Callable[[Context], Asker]
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """The tools; each call is lent a service, and its caller is identified."""
+    """The tools of the server. For each call, they identify the caller and borrow a service."""
 
     lend: LendService
     read_settings: Callable[[], Settings]
@@ -131,7 +131,7 @@ async def _report_progress(context: Context, arguments: Mapping[str, Any], event
 
 
 def _conclude(work: "asyncio.Task[BaseModel]") -> CallToolResult:
-    """Return the result of a call that has ended. The text of an unexpected error goes only to the log."""
+    """Return the result of a call that has ended. Unexpected errors are logged, and the caller sees no details."""
     if work.cancelled():
         return _fail("The call was cancelled.")
     match error := work.exception():
@@ -194,7 +194,7 @@ async def open_mcp_route(lend: LendService, read_settings: Callable[[], Settings
 
 
 def _list_names(names: set[str]) -> TransportSecuritySettings:
-    """Return the host names by which requests may reach us; any other may be a page's DNS rebinding."""
+    """Return the host names under which requests may reach us; others may come from a page's DNS rebinding attack."""
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(

@@ -1,4 +1,4 @@
-"""Open the home once for all calls in progress; between calls it is free for other processes."""
+"""Open the home once for all calls in progress, and close it between calls, so that other processes can use it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +10,7 @@ from bot.server.service import BotService
 
 
 class SharedHome:
-    """Lends the service of a home: the first call opens it, and the end of the last one closes it."""
+    """Lends the service of a home. The first call opens the home; it is closed when the last call in progress ends."""
 
     def __init__(self, open_home: "Callable[[], AbstractAsyncContextManager[BotService]]") -> None:
         self._open_home = open_home

@@ -82,7 +82,7 @@ def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessChe
 
 
 def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool) -> Iterator[str]:
-    """Yield how the settings and the ingested corpora differ; `served` means that a platform is configured."""
+    """Yield the differences between the configured and the ingested corpora. `served`: a platform is configured."""
     if unread := [corpus.name for corpus in settings.corpus if corpus.name not in read]:
         how = "`footnote ingest all` refreshes corpora that have a source"
         yield f"{', '.join(unread)}: in the settings, but never completely ingested: {how}."
@@ -91,7 +91,7 @@ def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
-    """Return the device and inode of a file, which a replacement does not have; None if it is missing."""
+    """Return the device and inode of a file, which change if the file is replaced; None if it is missing."""
     try:
         status = file.stat() if file else None
     except OSError:

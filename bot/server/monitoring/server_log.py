@@ -54,7 +54,7 @@ def build_redactor(secrets: Iterable[str]) -> Redact:
 
 
 def build_live_redactor(read: Callable[[], BaseModel]) -> Redact:
-    """Build a redactor of the secrets of the current settings and of all earlier ones."""
+    """Build a redactor of the secrets of the current settings, and of all settings before them."""
     seen, known, redact = read(), collect_secrets(read()), build_redactor(collect_secrets(read()))
 
     def redact_live(text: str) -> str:
@@ -168,7 +168,7 @@ def set_own_level(level: str) -> None:
 
 
 class _LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines. The library's own handler would print an unformattable message with its secrets."""
+    """Writes lines. Unlike the library's own handler, it never prints a message that cannot be formatted."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the library's
         try:

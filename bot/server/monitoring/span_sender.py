@@ -1,4 +1,4 @@
-"""Send planned spans to a collector by OpenTelemetry; a trace's id is derived from the turn's."""
+"""Send planned spans to a collector by OpenTelemetry. A trace's id is derived from the turn's id."""
 
 import hashlib
 from datetime import datetime
@@ -18,7 +18,7 @@ _EXPORT_SECONDS = 5.0
 
 
 class SpanSender:
-    """Sends spans in the background: to `endpoint`, or to that of OpenTelemetry's environment variables."""
+    """Sends spans in the background, to `endpoint` or to the address in OpenTelemetry's environment variables."""
 
     def __init__(self, endpoint: str | None) -> None:
         self._processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS))

@@ -79,7 +79,7 @@ async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> 
 
 @dataclass
 class StateReader:
-    """Reads the server's state; concurrent reads wait for each other."""
+    """Reads the server's state. Reads that overlap wait for each other."""
 
     app: App
     count_jobs: Callable[[], Mapping[str, int]]

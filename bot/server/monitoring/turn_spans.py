@@ -83,7 +83,7 @@ def _plan_step(step: LogEntry, place: int, turn_begun: datetime) -> PlannedSpan:
 
 
 def _plan_stages(calls: Sequence[PlannedSpan]) -> Iterator[PlannedSpan]:
-    """Plan a span around the calls of each stage, from the first to the last."""
+    """Plan a span for each stage, from the start of its first call to the end of its last."""
     for stage in dict.fromkeys(call.parent for call in calls if call.parent != _TURN):
         own = [call for call in calls if call.parent == stage]
         begun, ended = min(call.begun for call in own), max(call.ended for call in own)
@@ -144,7 +144,10 @@ class TurnTracer:
 
 @asynccontextmanager
 async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator[TurnTracer | None]:
-    """Yield a tracer to an address or by OpenTelemetry's variables, or None. Raises `TracingUnavailable`."""
+    """Yield a tracer that sends to `address`, or to the address in OpenTelemetry's variables; None if neither is set.
+
+    Raises `TracingUnavailable`.
+    """
     if not (address or any(environ.get(name) for name in ENDPOINTS)):
         yield None
         return

@@ -1,7 +1,7 @@
 """Find the sentences of an answer that their cited pages no longer support; pure, except for the check itself.
 
 A passage has not changed if its page still contains its text, whatever the white space, heading or neighbours. If a
-passage is gone, only its replacement on the page is checked: a number elsewhere on the page does not support the
+passage is gone, only the passages that replace it are checked: a number elsewhere on the page does not support the
 sentence.
 """
 
@@ -52,8 +52,8 @@ async def _still_holds(
 ) -> bool:
     """Return whether replacements of the changed passages still support a sentence, or the quotations behind it.
 
-    Each quotation is checked against each replacement alone: passages that are read together would lend each other
-    their numbers, and hide that one of them contradicts.
+    Each quotation is checked against each replacement separately. If passages were checked together, one could supply a
+    number that another lacks, which would hide a contradiction.
     """
     citations = [cited[number] for number in sentence.citations if number in cited]
     standing = tuple(found for citation in citations if (found := _find_standing(citation, pages)))
@@ -73,7 +73,7 @@ async def _still_holds(
 
 
 def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
-    """Return the passage that still contains the cited text, ignoring white space; None if there is none."""
+    """Return the page's passage that still contains the cited text, ignoring white space; None if there is none."""
     if is_web_corpus(citation.corpus):  # only the record stores its pages
         return _build_cited(citation)
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
@@ -98,7 +98,7 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
 
 
 def _select_likest(sentence: str, quote: str) -> str:
-    """Return the sentence of a quotation most similar to an answer's sentence; others support other sentences."""
+    """Return the sentence of a quotation that is most similar to an answer's sentence."""
     wanted, parts = set(content_terms(sentence)), [quote[start:end] for start, end in sentence_spans(quote)]
     return max(parts, key=lambda part: len(wanted & set(content_terms(part))), default=quote)
 

@@ -2,7 +2,7 @@
 
 Findings are recorded first, and each is reported once: in one digest a day to the admins, or in one note beneath the
 answer if its cited pages may still be read there. Answers that were retracted or erased, or cite a forgotten page, are
-skipped. If several processes share the database, one of them does this.
+skipped. If several processes share the database, only one of them rechecks.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class _RecheckedTurn:
 
 @dataclass
 class CitationRecheck:
-    """Rechecks the citations of recent answers when their corpora change. Remembers the checked versions."""
+    """Rechecks the citations of recent answers when their corpora change. Remembers which versions it has checked."""
 
     app: App
     platforms: Mapping[str, Platform]  # the connected ones, by name
@@ -84,7 +84,7 @@ class CitationRecheck:
     _digests: dict[DocumentId, str] = field(default_factory=dict)  # of the cited documents' passages, at the last check
 
     async def look(self) -> None:
-        """Recheck changed citations; send pending notices. Failures are logged, and retried at the next check."""
+        """Recheck citations whose pages changed, and send pending notices. Failures are logged and retried later."""
         record = self.app.settings.record
         if record.recheck == "off" or not record.recheck_days:
             return
@@ -101,7 +101,7 @@ class CitationRecheck:
             log.exception("rechecking answers failed, retrying")
 
     async def _is_refreshing(self) -> bool:
-        """Return whether a refresh is running; all its changes are reported together after it."""
+        """Return whether a refresh is running. The recheck waits for its end, to report all changes together."""
         if await Leases(self.app.manifest.database).holder(NIGHT_LEASE, self.clock()):
             return True
         runs = (await RefreshLog(self.app.manifest.database).last()).values()
@@ -156,7 +156,7 @@ class CitationRecheck:
             await self.app.audit.append(LogEntry(record.turn_id, EntryKind.RECHECK, {"lost": lost}))
 
     async def _is_quoted_elsewhere(self, corpus: str, quote: str) -> bool:
-        """Return whether another page of the corpus contains a quotation: the page was moved."""
+        """Return whether another page of the corpus contains a quotation, which means that its text was moved."""
         hits = await self.app.passages.search(quote, [corpus], 3) if quote else ()
         return bool(find_verbatim_passage(quote, [hit.passage for hit in hits]))
 
@@ -222,7 +222,7 @@ class CitationRecheck:
         await self.app.audit.append(*(LogEntry(turn.record.turn_id, EntryKind.RECHECK, body) for turn in turns))
 
     async def _notify_at_answer(self, turn: _RecheckedTurn) -> None:
-        """Post a note beneath the answer. Logged first, so posted at most once."""
+        """Post a note beneath the answer. It is recorded before it is posted, so it is posted at most once."""
         record = turn.record
         row = await self.app.queue.get(record.ticket) if record.ticket else None
         platform = self.platforms.get(record.asker.platform)

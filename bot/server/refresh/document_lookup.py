@@ -54,9 +54,10 @@ class SeveralDocuments(Exception):
 
 
 async def forget_document(app: App, address: str, corpus: str = "") -> ForgottenDocument:
-    """Forget the document with this address, key or title: it is no longer found or cited, nor ingested again.
+    """Forget the document with this address, key or title, so that it is no longer found, cited or ingested.
 
-    `NoSuchDocument` and `SeveralDocuments` are raised if not exactly one has it, `StorageError` if it is not removed.
+    Raises `NoSuchDocument` or `SeveralDocuments` if not exactly one document has it, and `StorageError` if the document
+    cannot be removed.
     """
     documents = select_documents(await app.manifest.find(address), address, corpus)
     if not documents and (page := _name_web_page(address, corpus)):
@@ -70,7 +71,7 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 
 
 def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
-    """Return the page of a search engine's corpus with this address: every page of the web can be forgotten."""
+    """Return the web page with this address in a search engine's corpus, or None. Any page can be forgotten."""
     key = normalize_address(address) if is_web_corpus(corpus) else ""
     return DocumentRef(corpus, key, key, key) if key else None
 
@@ -80,9 +81,9 @@ async def reread_document(
 ) -> tuple[RefreshReport, ...]:
     """Ingest the document with this address, key or title again; return a report for each corpus that has it.
 
-    Only the corpora of a known or forgotten document are asked, or all `sources` (by corpus) for an unknown one. Raises
-    `NoSuchDocument` if no source has it, `SeveralDocuments` if several documents of one corpus have this title, or the
-    error of the only source that may have it.
+    For a known or forgotten document, only the sources of its corpora are read; for an unknown one, all `sources` (by
+    corpus). Raises `NoSuchDocument` if no source has it, and `SeveralDocuments` if several documents of one corpus have
+    this title. If only one source may have it and fails, its error is raised.
     """
     forgotten = await app.manifest.find_forgotten(address)
     if pages := [document for document in forgotten if is_web_corpus(document.corpus)]:
@@ -115,7 +116,10 @@ async def reread_document(
 
 
 def select_documents(documents: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
-    """Return the documents of the corpus; if any of them have this key, only those."""
+    """Return the documents that are in `corpus`, or all if it is empty.
+
+    If `address` is the key of some, return only those.
+    """
     matching = tuple(document for document in documents if not corpus or document.corpus == corpus)
     return tuple(document for document in matching if document.key == address.strip()) or matching
 
@@ -147,7 +151,7 @@ def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
-    """Return forgotten documents of these corpora with a similar name, as no search finds them."""
+    """Return the forgotten documents of these corpora with a similar name. The search does not find them."""
     names: dict[str, DocumentRef] = {}
     for document in forgotten:
         if document.corpus in corpora:

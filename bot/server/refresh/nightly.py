@@ -32,7 +32,7 @@ from storage.types import CorpusInfo
 
 @dataclass(frozen=True, slots=True)
 class NightReport:
-    """The reports and faults of one nightly refresh."""
+    """The reports and faults of one nightly refresh, which was due at `due`."""
 
     due: datetime
     reports: tuple[RefreshReport, ...]
@@ -44,7 +44,6 @@ class NightReport:
         return "failed" if self.faults else "done"
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each corpus."""
         for report in self.reports:
             counts, seconds = _render_counts(report), format_duration(report.seconds)
             yield f"{report.corpus}: {counts}, in {seconds}{_render_fault(report)}"
@@ -60,7 +59,6 @@ class NightReport:
                 yield f"{report.corpus}: brought up to date{_render_fault(report)}"
 
     def summary(self) -> str:
-        """Return a summary in one line."""
         done, all_of_it = len(self.reports), len(self.reports) + len(self.faults)
         total = RefreshReport(
             "",
@@ -107,14 +105,14 @@ class NightLease:
         return next(ended, None)
 
     async def put_back(self) -> None:
-        """Delete the records of nightly refreshes in the future: they ran while the clock was wrong."""
+        """Delete the records of nightly refreshes in the future, which were made while the clock was wrong."""
         if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
             log.warning("the clock was set back: %d recorded nightly refreshes are in the future", count)
 
     async def keep(self, due: datetime, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Run the nightly refresh and store its report; return the report, or None if another process ran it.
+        """Run the nightly refresh and store its report; return the report, or None if another process ran the refresh.
 
-        Also returns None if the clock is set back meanwhile, so that the refresh is not due yet.
+        Also returns None if the clock is set back in the meantime, so that the refresh is not due yet.
         """
         while due <= self.clock() + CLOCK_LEAP:
             ours = await self._begin(due)
@@ -124,7 +122,7 @@ class NightLease:
         return None
 
     async def _begin(self, due: datetime) -> bool | None:
-        """Try to start a nightly refresh. False: it has already ended. None: try again later."""
+        """Try to start a nightly refresh. True: it is started. False: it was already done. None: try again later."""
         try:
             if await self.nights.begin(due, self.clock(), self.owner):
                 return True
@@ -144,7 +142,7 @@ class NightLease:
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
     async def _run_while_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Run the work while the lease is ours; if it is lost, return None, as another process does the work."""
+        """Run the work while this process holds the lease; return None if another process takes it over."""
         async with run_beside(work(), name="night") as working:
             await wait_for_first(working, self._renew())
             if working.done():
@@ -159,7 +157,10 @@ class NightLease:
             log.warning("cannot store nightly report", extra={"cause": f"{error} {error.hint}"})
 
     async def _renew(self) -> None:
-        """Renew the lease, even one that lapsed while the database was unreachable, until another process has it."""
+        """Renew the lease until another process holds it.
+
+        A lease that lapsed while the database was unreachable is renewed.
+        """
         while True:
             await asyncio.sleep(self.renewing)
             with suppress(StorageError):
@@ -242,7 +243,7 @@ def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> date
 
 
 async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: datetime) -> NightReport:
-    """Refresh every source, one after another."""
+    """Refresh every source, one after another, and return the reports and faults."""
     reports: list[RefreshReport] = []
     faults: dict[str, Fault] = {}
     for corpus, source in settings.sources.items():
@@ -265,11 +266,11 @@ async def schedule_nights(
     corpora: Sequence[CorpusInfo],
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Run the nightly refreshes of `[schedule] nightly` within the block; a missed night is made up for at once.
+    """Run the nightly refreshes of `[schedule] nightly` within the block. A missed refresh is made up for immediately.
 
-    Nights before the first recorded one count as missed only after the last refresh of any corpus. `read` returns
-    current settings; `notify` receives the report of each refresh run here, and its errors are logged; `watch` ensures
-    that only one process runs each night.
+    Before the first recorded nightly refresh, one counts as missed only if it was due after the last refresh of any
+    corpus. `read` returns the current settings; `notify` receives the report of each refresh that ran here, and its
+    errors are logged; `watch` ensures that only one process runs each nightly refresh.
     """
 
     async def work(due: datetime) -> None:

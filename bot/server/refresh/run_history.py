@@ -35,7 +35,10 @@ class RefreshSummary:
 def summarize_refreshes(
     settings: Settings, runs: Sequence[RefreshRun], nights: Sequence[NightRecord], now: datetime, *, watching: bool
 ) -> RefreshSummary:
-    """Combine runs and nights, newest first; unless `watching`, an unfinished night has broken off."""
+    """Combine runs and nightly refreshes, newest first.
+
+    Unless `watching`, no server is running: an unfinished nightly refresh then counts as broken off.
+    """
     at = settings.schedule.at
     return RefreshSummary(
         now,
@@ -66,7 +69,7 @@ def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
 
 
 def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
-    """Yield nights, newest first, with the days on which none ran in between."""
+    """Yield nightly refreshes, newest first, and in between an entry for each day that missed one."""
     at, zone = settings.schedule.at, settings.zone
     for place, night in enumerate(nights):
         yield night

@@ -47,7 +47,7 @@ def list_channel_names(settings: Settings) -> tuple[str, ...]:
 
 
 def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> NameReading:
-    """Resolve a channel's name: to the `known` channel if it was resolved before."""
+    """Return the channel of a name. A name that was resolved before keeps its `known` channel."""
     workspace, called = split_channel_name(name)
     here = [channel for channel in channels if workspace in {"", channel.workspace}]
     ids = [channel.id for channel in here if channel.name == called]

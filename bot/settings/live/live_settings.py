@@ -49,14 +49,14 @@ class ReloadReport:
 
 
 def find_effect(field: FieldInfo, around: Effect | None) -> Effect | None:
-    """Return when a field takes effect: by its own mark, or that of the enclosing table."""
+    """Return when a change of a field takes effect, by its own mark or that of the enclosing table."""
     return next((mark for mark in field.metadata if isinstance(mark, Effect)), around)
 
 
 def take_live(running: Table, wanted: Table, around: Effect | None = None) -> Table:
-    """Return a running server's settings with the new values that take effect at once.
+    """Return the settings of a running server with those changes in `wanted` that take effect immediately.
 
-    Fields without a mark, as in a platform's table from another package, wait for a restart.
+    Changes of fields without a mark, as in a platform's table from another package, wait for a restart.
     """
     taken = dict[str, Any]()
     for name, field in type(running).model_fields.items():
@@ -69,7 +69,7 @@ def take_live(running: Table, wanted: Table, around: Effect | None = None) -> Ta
 
 
 def list_changes(before: SettingsTable, after: SettingsTable) -> tuple[SettingsChange, ...]:
-    """List the keys in which settings differ, without values, which may be secrets."""
+    """List the keys whose values differ. The values are left out, because they may be secrets."""
     return tuple(_compare(before, after, "", None))
 
 

@@ -1,6 +1,6 @@
 """Record who may read what, and the channel of each name, with the time of each change.
 
-Each change is one entry under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
+Each change is one log entry under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
 server ran or between two starts.
 """
 
@@ -22,12 +22,12 @@ class ScopeRecord:
         self._audit = audit
 
     async def load_names(self) -> dict[str, str]:
-        """Return the channel of each resolved name that is still used."""
+        """Return the recorded channel of each name that the settings still use."""
         last = await self._load()
         return {key.removeprefix(_NAMES): str(value) for key, value in last.items() if key.startswith(_NAMES) and value}
 
     async def keep(self, scope: Mapping[str, Any], names: Mapping[str, str], *, by: str) -> None:
-        """Record how scope and names differ from the last recorded ones; `by` is who changed them."""
+        """Record how the scope and the channels of names differ from the last record; `by` is who changed them."""
         last = await self._load()
         current = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
         now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in current.items()}}

@@ -33,7 +33,10 @@ LIVE, SCOPE, RESTART = Effect(live=True), Effect(live=True, scope=True), Effect(
 
 
 def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:
-    """Return a validator that refuses a value unless `is_right`; the message continues a sentence after the key."""
+    """Return a validator that refuses a value unless `is_right`.
+
+    `message` completes a sentence that begins with the key.
+    """
 
     def validate(value: Any) -> Any:
         if not is_right(value):

@@ -31,7 +31,7 @@ class PriceValues(SettingsTable):
 
 
 class StageValues(SettingsTable):
-    """A stage's own settings; None means those of the model."""
+    """A stage's own settings. If a value is None, the model's own setting applies."""
 
     name: str | None = None
     temperature: _Temperature = None
@@ -84,12 +84,12 @@ class ModelValues(SettingsTable):
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model: a key, or an address, or Azure is set."""
+        """Whether a model is configured: a key, an address, or Azure is set."""
         return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
 
     @property
     def names(self) -> str:
-        """The models, as the record names them."""
+        """The names of the models, as the record shows them."""
         own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
         return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
 
@@ -110,7 +110,7 @@ class ModelValues(SettingsTable):
 
 
 class EvaluationModel(SettingsTable):
-    """A model that only an evaluation uses; empty values are those of `[model]`."""
+    """A model that only an evaluation uses. Empty values are taken from `[model]`."""
 
     name: str = ""
     base_url: WebAddress = Field(default="", repr=False)
@@ -118,7 +118,7 @@ class EvaluationModel(SettingsTable):
     temperature: _Temperature = 0.0
 
     def over(self, model: ModelValues) -> ModelValues:
-        """Return the model to use, at its own server or at that of `[model]`."""
+        """Return the model to use, at its own server if it has one, otherwise at the server of `[model]`."""
         own: dict[str, Any] = {"stages": {}, "temperature": self.temperature, "name": self.name or model.name}
         if self.base_url:
             server = {"base_url": self.base_url, "api_key": self.api_key, "azure_ad_token": SecretStr("")}

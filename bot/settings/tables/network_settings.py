@@ -1,4 +1,4 @@
-"""Define what the server serves: its own port, the pages and MCP, and who may use them by which tokens."""
+"""Define what the server serves: its own port, the pages and MCP. Also define who may use these with which tokens."""
 
 import hashlib
 import hmac
@@ -49,12 +49,12 @@ Token = TypeVar("Token", PageToken, McpToken)
 
 
 def list_token_ids(name: str, groups: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids by which `visible_to` lets a token read a corpus, its own first."""
+    """Return the ids by which `visible_to` lets a token read a corpus: its own id, then those of its groups."""
     return (f"{MCP}:{TOKENS}/{name}", *(f"{MCP}:{GROUPS}/{group}" for group in groups))
 
 
 def is_mcp_reader(text: str) -> bool:
-    """Return whether this has the form of a token's or a group's id."""
+    """Return whether a text has the form of a token's or a group's id."""
     return bool(_MCP_READER.fullmatch(text))
 
 
@@ -70,7 +70,7 @@ def format_token_line(name: str, groups: tuple[str, ...], token: str) -> str:
 
 
 def _parse_lines(given: Any, parse: Callable[[str], Token], identify: Callable[[Token], Hashable]) -> tuple[Token, ...]:
-    """Read a token from each line. Raises `ValueError`, which shows no token."""
+    """Parse a token from each line. Raises `ValueError`, whose message shows no token."""
     if isinstance(given, tuple):
         return given
     text = given.get_secret_value() if isinstance(given, SecretStr) else given
@@ -83,7 +83,7 @@ def _parse_lines(given: Any, parse: Callable[[str], Token], identify: Callable[[
 
 
 def _match(tokens: Iterable[Token], sent: str, read: Callable[[Token], str]) -> Token | None:
-    """Return the token whose value, as `read` returns it, was sent; compares all of them, in constant time."""
+    """Return the token that was sent, by the value that `read` returns. Compares all tokens in constant time."""
     value = sent.encode("utf-8", "replace")
     equal = [token for token in tokens if hmac.compare_digest(read(token).encode(), value)]
     return equal[0] if equal else None

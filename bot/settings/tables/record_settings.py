@@ -1,4 +1,4 @@
-"""Define the settings of the record: its key, where checkpoints go, how long words are stored, rechecks."""
+"""Define the settings of the record: its key, the receivers of checkpoints, retention of words, and rechecks."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,7 +28,7 @@ class RecordSettings(SettingsTable):
 
 
 class DistillationSettings(SettingsTable):
-    """Which recorded turns may become lessons for your own model. Both lists must allow it."""
+    """Which recorded turns may become lessons for your own model. A turn must be allowed by both lists."""
 
     places: tuple[str, ...] = ()
     """Places of turns: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""

@@ -61,7 +61,7 @@ class DeskSettings(SettingsTable):
 
 
 class BudgetSettings(SettingsTable):
-    """Limits of questions, tokens and cost by days and months of the time zone; 0 sets no limit."""
+    """Limits of questions, tokens and cost per day and month, which begin in the time zone; 0 sets no limit."""
 
     questions_per_user: int = Field(default=0, ge=0)  # a day
     questions_per_channel: int = Field(default=0, ge=0)  # a day
@@ -71,8 +71,6 @@ class BudgetSettings(SettingsTable):
 
 
 class ChannelValues(SettingsTable):
-    """Settings of one channel."""
-
     id: ChannelId
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
     """The readable corpora that are searched here; None is all of them, and an empty list is none."""
@@ -202,7 +200,7 @@ class LimitSettings(BudgetSettings):
         return Budget(self.calls, self.tokens, self.seconds)
 
     def kit(self, *, student: bool) -> Limits:
-        """Return the limits that a system gets."""
+        """Return the limits that apply to a system in one turn."""
         return Limits(**self.model_dump(exclude={"calls", "tokens", *BudgetSettings.model_fields}), student=student)
 
 
@@ -348,7 +346,7 @@ class OwnSettings(SettingsTable):
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:
-        """Who may read each configured corpus, including that of the search engine."""
+        """The readers of each configured corpus, including the corpus of the search engine."""
         web = {self.search_engine.corpus: self.search_engine.visible_to} if self.search_engine.corpus else {}
         return {corpus.name: corpus.visible_to for corpus in self.corpus} | web
 
@@ -359,9 +357,10 @@ class OwnSettings(SettingsTable):
 
     @property
     def chroma_location(self) -> ChromaLocation:
-        """The configured Chroma server, or the folder in the home.
+        """The location of the vectors: the configured Chroma server, or the folder in the home.
 
-        Raises `StorageError` for a folder and a shared database: the folder would not hold all vectors.
+        Raises `StorageError` if several homes share a database but the vectors would be in a folder, which would not
+        hold all of them.
         """
         chroma = self.chroma
         if not chroma.url and self.database:

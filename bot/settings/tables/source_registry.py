@@ -95,7 +95,7 @@ SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType(
 
 
 class _ByType:
-    """Makes pydantic validate a source as one of the registered types."""
+    """Makes pydantic validate a source by the settings of its registered type."""
 
     def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         union = reduce(or_, (entry.settings for entry in SOURCE_ENTRIES.values()))
