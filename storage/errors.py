@@ -61,7 +61,7 @@ class UnknownCorpus(StorageError):
 
 
 class Panic(Exception):
-    """A fault that was not an `Exception`, such as a panic of a library written in Rust."""
+    """A failure that `except Exception` would not catch, such as a panic of a library written in Rust."""
 
 
 _ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
@@ -70,7 +70,7 @@ _ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit
 
 @contextmanager
 def contain_panics() -> Iterator[None]:
-    """Convert faults that are not `Exception`s to `Panic`."""
+    """Convert failures that are not `Exception`s to `Panic`."""
     try:
         yield
     except (Exception, *_ENDINGS):
@@ -111,7 +111,7 @@ _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
 
 
 def explain_folder_error(error: OSError, folder: Path, *, instead: str = OTHER_HOME) -> HomeUnusable:
-    """Explain an error of the operating system about `folder`; `instead` says how to name another one."""
+    """Explain an error of the operating system about `folder`. `instead` tells the user how to name another folder."""
     if error.errno in _DISK_FULL:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
     if error.errno in _FORBIDDEN:
@@ -135,7 +135,7 @@ def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | Non
 
 
 def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
-    """Explain an index's failure by its message `cause` and by the disk: libraries do not report a full disk."""
+    """Explain an index's failure, by its message `cause` and the disk: libraries do not report a full disk."""
     if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
     if not writable or "readonly" in cause or "Read-only" in cause:

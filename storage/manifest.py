@@ -1,9 +1,9 @@
-"""The manifest: the list of existing documents and passages. Searches ignore whatever else the indexes hold.
+"""The manifest: the list of existing documents and passages. Searches ignore everything else that the indexes contain.
 
-Each change of a document makes a new version of it, with a number higher than any before. The lexical index of each
-home follows these numbers, so that several homes can share one manifest: a home sees the manifest as of the number up
-to which its index has followed, with each document in one complete version. Retired versions are kept until all homes
-have passed them.
+Each change of a document creates a version of it, whose number is higher than any before. The lexical index of each
+home follows these numbers, so that several homes can share one manifest. A home sees the manifest as it was at the
+number up to which its index has followed, with each document in one complete version. Retired versions are kept until
+the indexes of all homes have followed beyond them.
 """
 
 import logging
@@ -80,7 +80,7 @@ class Manifest:
         return _document(rows[0]) if rows else None
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, StoredVersion]:
-        """Return these documents by key, as far as they exist; without passages if these are damaged."""
+        """Return these documents, by key, if they exist. Damaged passages are left out."""
 
         def fetch(connection: sa.Connection) -> dict[str, StoredVersion]:
             queries = (_versions().where(*manifest_tx.filter_current(corpus, chunk)) for chunk in split_chunks(keys))
@@ -90,7 +90,10 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
-        """Record whose vectors a home is about to change, so that a crash leaves none behind. Raises `LeaseLost`."""
+        """Record the documents whose vectors a home is about to change, so that it can fix them after a crash.
+
+        Raises `LeaseLost`.
+        """
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
@@ -101,10 +104,10 @@ class Manifest:
     async def commit(
         self, changes: Sequence[VersionChange], lease: Lease | None = None, *, erasing: bool = False
     ) -> Commit:
-        """Switch all these documents at once, each to its new version; `erasing` also removes the old texts.
+        """Replace the current version of each document, all at once. With `erasing`, also delete the old texts.
 
-        Conflicts stay unchanged: documents changed since the change was planned, or forgotten. Raises `LeaseLost` if
-        another process has taken the lease.
+        Documents that were changed since the change was planned, or forgotten, are conflicts, and stay unchanged.
+        Raises `LeaseLost` if another process has taken the lease.
         """
 
         def commit(connection: sa.Connection) -> Commit:
@@ -117,12 +120,15 @@ class Manifest:
         return await self.database.write(commit, WritePriority.BATCH)
 
     async def unsettled(self, follower: str) -> tuple[DocumentId, ...]:
-        """Return the documents whose vectors may differ from their current version, for this home to fix."""
+        """Return the documents whose vectors may not fit their current version. This home must fix them."""
         now = datetime.now(UTC)
         return await self.database.write(lambda it: manifest_tx.adopt_changes(it, follower, now), WritePriority.BATCH)
 
     async def settle(self, names: Collection[DocumentId], follower: str, followed: int) -> bool:
-        """Record that vectors are right and how far a home's index has followed; return False if it must restart."""
+        """Record that these documents' vectors are right, and how far this home's index has followed the manifest.
+
+        Returns False if the index has missed purged changes, and must be rebuilt.
+        """
         now = datetime.now(UTC)
 
         def settle(connection: sa.Connection) -> bool:
@@ -132,15 +138,15 @@ class Manifest:
         return await self.database.write(settle, WritePriority.BATCH)
 
     async def followers(self) -> tuple[Follower, ...]:
-        """Return how far each home has followed, the last seen ones first."""
+        """Return how far the index of each home has followed, the most recently seen home first."""
         return await self.database.read(manifest_tx.fetch_followers)
 
     async def lag(self, followed: int, most: int) -> Lag:
-        """Return the next changes after `followed`, with about `most` passages."""
+        """Return the next changes after the number `followed`, as many as contain about `most` passages."""
         return await self.database.read(lambda it: manifest_tx.fetch_lag(it, followed, most))
 
     async def versions(self, numbers: Collection[int]) -> tuple[StoredVersion, ...]:
-        """Return the versions with these numbers, by number; retired ones too, but no erased ones."""
+        """Return the versions with these numbers, sorted by number. Retired ones are included, but not erased ones."""
         chunks = [_versions().where(documents.c.number.in_(chunk)) for chunk in split_chunks(numbers)]
         rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
         return tuple(sorted(map(self._version, rows), key=lambda version: version.number))
@@ -148,7 +154,10 @@ class Manifest:
     async def visible(
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
     ) -> tuple[PackedVersion, ...]:
-        """Return the versions with these numbers, and those of `named` documents that were current at `followed`."""
+        """Return the versions with these numbers, and those of `named` documents that were current at `followed`.
+
+        Only versions `within` these corpora are returned.
+        """
         state = self._state()
         known = self._memory.recall(state, numbers, named)
         versions = {number: one for number, one in known.items() if number in numbers or number <= followed}
@@ -192,7 +201,7 @@ class Manifest:
         return versions
 
     async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:
-        """Return by id those of these passages that are still in one of the documents `among`."""
+        """Return, by id, those of these passages that exist and belong to one of the documents in `among`."""
         found: dict[str, tuple[Passage, Document]] = {}
         for corpus in sorted({corpus for corpus, _ in among}):
             stored = await self.stored(corpus, {key for of, key in among if of == corpus})
@@ -201,7 +210,7 @@ class Manifest:
         return found
 
     async def listed(self, corpus: str, *, after: int = 0, limit: int = 1000) -> tuple[StoredVersion, ...]:
-        """Return up to `limit` documents of a corpus whose numbers follow `after`, by number."""
+        """Return up to `limit` documents of a corpus, sorted by number; only numbers higher than `after`."""
         # The concatenation keeps SQLite from an index that would scan the whole corpus for each page.
         unindexed = documents.c.corpus.concat("") == corpus
         of_corpus = unindexed, documents.c.retired == 0, documents.c.number > after
@@ -209,14 +218,14 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def outline(self, corpus: str, *, after: int = 0, limit: int = 10_000) -> tuple[DocumentOutline, ...]:
-        """Return outlines of up to `limit` documents of a corpus whose numbers follow `after`, by number."""
+        """Return up to `limit` documents of a corpus without texts, sorted by number; only numbers higher than `after`."""
         unindexed = documents.c.corpus.concat("") == corpus
         query = sa.select(documents).where(unindexed, documents.c.retired == 0, documents.c.number > after)
         rows = await self._all(query.order_by(documents.c.number).limit(limit))
         return tuple(map(_outline, rows))
 
     async def sample(self, corpus: str, count: int) -> tuple[StoredVersion, ...]:
-        """Return about so many documents, spread over the corpus, by key; of a large corpus, from its beginning."""
+        """Return about `count` documents, spread evenly over the corpus's keys; of a large corpus, its beginning."""
         standing = documents.c.corpus == corpus, documents.c.retired == 0
         first = sa.select(documents.c.number, documents.c.key).where(*standing).order_by(documents.c.key)
         among = first.limit(_SAMPLED).subquery()
@@ -227,7 +236,7 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
-        """Return the number of other titles of documents in a range of numbers that have any."""
+        """Return the number of other titles of each document that has any, for document numbers in a range."""
         stretch = documents.c.number > after, documents.c.number <= upto, documents.c.retired == 0
         columns = documents.c.corpus, documents.c.key, documents.c.aliases
         rows = await self._all(sa.select(*columns).where(*stretch, documents.c.aliases != ""))
@@ -247,7 +256,10 @@ class Manifest:
         return await self.database.read(manifest_tx.fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool, dense: DenseMode | None = None) -> None:
-        """Record the properties of a corpus before anything of it is indexed; without `dense`, that stays as it is."""
+        """Record the properties of a corpus before its first document is indexed.
+
+        If `dense` is None, it stays unchanged.
+        """
         values = {"reference": reference} | ({"dense": dense.value} if dense else {})
         described = sa.update(corpora).where(corpora.c.name == corpus).values(values)
 
@@ -260,7 +272,7 @@ class Manifest:
     async def finish(
         self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), checkpoint: Checkpoint | None = None
     ) -> None:
-        """Record the end of a refresh: its time, the unreadable documents with reasons, and the checkpoint, if any."""
+        """Record the end of a refresh: its time, each unreadable document with the reason, and the checkpoint, if any."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
         await self._write(lambda connection: _finish(connection, corpus, at, rows, checkpoint))
 
@@ -271,13 +283,13 @@ class Manifest:
         return Checkpoint(*rows[0]) if rows else Checkpoint()
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
-        """Return the keys of forgotten documents, which no refresh brings back."""
+        """Return the keys of forgotten documents; no refresh reads them again."""
         query = sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus)
         rows = await self.database.read_kept(query, [forgotten], corpus)
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
-        """Return the forgotten documents with their names at that time, by corpus and key."""
+        """Return all forgotten documents, with the names that they had when forgotten, by corpus and key."""
         query = sa.select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
         return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
@@ -286,7 +298,7 @@ class Manifest:
         return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
-        """Keep refreshes from bringing these documents back. Their passages stay until they are removed."""
+        """Stop refreshes from reading these documents again. Their passages stay until the documents are removed."""
         await self._write(lambda connection: _forget(connection, corpus, keys))
 
     async def remember(self, corpus: str, keys: Collection[str]) -> None:
@@ -294,16 +306,16 @@ class Manifest:
         await self._write(lambda connection: _remember(connection, corpus, keys))
 
     async def list_again(self, corpus: str) -> None:
-        """Make the next refresh list everything that the source has, not only its changes."""
+        """Make the next refresh list everything in the source, not only its changes."""
         unmarked = sa.update(corpora).where(corpora.c.name == corpus).values(mark_of="")
         await self.database.write(lambda it: it.execute(unmarked), WritePriority.BATCH)
 
     async def drop(self, corpus: str) -> None:
-        """Remove an emptied corpus from the list, with everything recorded of it except its past refreshes."""
+        """Delete an emptied corpus and everything recorded about it, except its past refreshes."""
         await self._write(lambda connection: _drop(connection, corpus))
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
-        """Find documents by address (a final slash, fragment or revision does not matter), key or exact title."""
+        """Find documents by key, exact title or address, of which a final slash, fragment or revision does not matter."""
         return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
@@ -316,7 +328,7 @@ class Manifest:
         return StoredVersion(version.number, version.document, version.body.all())
 
     def _unpack(self, row: _Row) -> PackedVersion:
-        """Return a version; if its passages differ from the stored ones, log that and return it without passages."""
+        """Return a version. If its passages are not those that were stored, log that and return it without passages."""
         document, body = _document(row), _NOTHING
         try:
             body = self._memory.unpack(row.number, row.seal, document, row.body)

@@ -1,8 +1,8 @@
 """Write, remove and search passages: one interface to the manifest and its indexes.
 
-The manifest in SQL decides what exists. Vectors are written before a change is committed to it and removed after, so
-the dense index may have more than the manifest, never less. The lexical index follows the manifest and records up to
-which change: searches see the manifest as of that change.
+The manifest in SQL decides what exists. Vectors are written before a change is committed to the manifest, and removed
+after it, so the dense index may contain more than the manifest, but never less. The lexical index follows the manifest
+and records up to which change. Searches see the manifest as it was at that change.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class PassageStore:
-    """The passages: the manifest and both indexes. Its opener owns the threads."""
+    """The passages: the manifest and both indexes. The threads belong to the code that opened the store."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -123,7 +123,7 @@ class PassageStore:
         )
 
     async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
-        """Return the candidates of each index, as `CandidateSearch.find` does."""
+        """Return the candidates that both indexes find, as `CandidateSearch.find` does."""
         indexes = CandidateSearch(
             self.manifest,
             self.dense,
@@ -178,7 +178,7 @@ class PassageStore:
     async def store_packed(
         self, corpus: str, documents: Sequence[PackedDocument], lease: Lease | None = None
     ) -> frozenset[DocumentId]:
-        """Store new versions of packed documents without vectors. Returns and raises as `apply`."""
+        """Store new versions of packed documents, without vectors. Returns and raises as `apply` does."""
         changes = [
             VersionChange(corpus, packed.document.key, packed.document, packed.passages, packed.body)
             for packed in documents
@@ -196,7 +196,10 @@ class PassageStore:
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
-        """Remove documents from searches at once, and with `erasing` their texts; return numbers of passages by key."""
+        """Remove documents, so that searches no longer find them, and with `erasing` also their texts.
+
+        Return the number of removed passages by key.
+        """
         stored = await self.manifest.stored(corpus, keys)
         changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
         await self.manifest.begin([(corpus, key) for key in sorted(stored)], self.lexical.name)
@@ -205,7 +208,10 @@ class PassageStore:
         return {key: len(version.passages) for key, version in stored.items()}
 
     async def words_held(self) -> dict[str, str]:
-        """Return the hashes of all passages in the lexical index by id, or by place if unknown; reads everything."""
+        """Return the hash of each passage in the lexical index by its id. This reads everything.
+
+        A passage that the manifest does not have is named by its place, with an empty hash.
+        """
         places = await self.threads.read.run(self.lexical.places)
         versions_read = await self.manifest.versions({number for number, _ in places})
         versions = {version.number: version for version in versions_read}
@@ -217,12 +223,12 @@ class PassageStore:
         return hashes
 
     async def tidy(self) -> None:
-        """Update the indexes after removals, unless a writer is active, which will do it."""
+        """Update the indexes after removals, unless a writer is active, which will do so itself."""
         if not self._writing.locked():
             await self.recover()
 
     async def recover(self) -> None:
-        """Apply changes by other processes, and finish the work of an interrupted one."""
+        """Follow changes by other processes, and finish changes that were interrupted."""
         async with self._writing:
             await self._settle(())  # first, so that nothing that it is about to follow is purged
             await self._follow()
@@ -230,7 +236,7 @@ class PassageStore:
             await self._settle(())
 
     async def check(self) -> None:
-        """Raise `IndexStale` if an index is incomplete, or was made with another embedder or version."""
+        """Raise `IndexStale` if an index is incomplete, or was made by another embedder or version."""
         lazy = [info.name for info in await self.manifest.catalogue() if info.dense is DenseMode.LAZY]
         for name in lazy if isinstance(self.dense.place, Path) else ():  # on a server, other homes may be using it
             await self.threads.write.run(self.dense.drop_foreign, name)  # its vectors can be made again
@@ -245,7 +251,10 @@ class PassageStore:
             await self.tidy()  # another home committed between the two
 
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
-        """Embed a corpus's passages that lack vectors, reporting their number to `progress`; resumes if interrupted."""
+        """Embed a corpus's passages that lack vectors; after an interruption, only the rest.
+
+        `progress` gets their number.
+        """
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]
@@ -263,7 +272,7 @@ class PassageStore:
             await progress(done)
 
     async def drop_vectors(self, corpus: str) -> None:
-        """Remove all vectors of a corpus that is found only by words from now on."""
+        """Remove all vectors of a corpus; from now on, its passages are found only by words."""
         await self.threads.write.run(self.dense.remove, corpus)
 
     async def probe(self) -> None:
@@ -272,10 +281,10 @@ class PassageStore:
         await self.search(words, [corpus.name for corpus in await self.manifest.catalogue()] if words else (), 1)
 
     async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
-        """Rebuild the indexes from the manifest, reporting (done, total) to `progress`, and return their size.
+        """Rebuild the indexes from the manifest, reporting (done, total) to `progress`; return the number of passages.
 
-        Current vectors are kept, and an interrupted rebuild is resumed. Without `vectors`, the dense index is not
-        touched: other homes may be using it.
+        Vectors of unchanged passages are kept, and an interrupted rebuild continues. Without `vectors`, the dense index
+        is not touched, as other homes may be using it.
         """
         async with self._writing:
             corpora = await self.manifest.corpora()
@@ -311,7 +320,7 @@ class PassageStore:
         return done
 
     async def _follow(self, ready: Mapping[int, IndexedVersion] = MappingProxyType({})) -> None:
-        """Let the lexical index follow the manifest to its last change; `ready` versions are not read again."""
+        """Update the lexical index to the last change of the manifest. Versions in `ready` need not be read again."""
         while True:
             lag = await self.manifest.lag(self.lexical.followed, FOLLOWED_PASSAGES)
             if lag.upto == self.lexical.followed:
@@ -328,7 +337,7 @@ class PassageStore:
             await self.threads.write.run(self.lexical.clear)
 
     async def _mend(self, names: Sequence[DocumentId]) -> None:
-        """Make the dense index hold exactly the current passages of these documents."""
+        """Correct the dense index, so that it has exactly the current passages of these documents."""
         if not names:
             return
         modes = {info.name: info.dense for info in await self.manifest.catalogue()}
@@ -346,7 +355,7 @@ class PassageStore:
         await self._settle(names)
 
     async def _embed(self, rows: Sequence[PassageRow]) -> list[Vectors]:
-        """Embed rows in batches, so that other writers get a turn in between."""
+        """Embed rows in batches, so that other writers can work between them."""
         batches = (
             [indexed_text(document, passage) for document, passage in rows[start : start + EMBED_BATCH]]
             for start in range(0, len(rows), EMBED_BATCH)

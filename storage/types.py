@@ -1,6 +1,6 @@
 """The values that are stored, found, cited and logged, and the ids of passages.
 
-All of them are frozen and without behaviour. Values of a running turn (conversations, drafts, answers) are in
+All of them are frozen and have no behaviour. Values of a running turn (conversations, drafts, answers) are in
 `pipeline.types`.
 """
 
@@ -15,7 +15,7 @@ Span = tuple[int, int]  # start and end of a part of a text, in characters; the 
 
 
 class PassageKind(StrEnum):
-    """The kind of a passage in its document; prose is quoted by sentences, a table only by rows."""
+    """The kind of a passage in its document. Prose is quoted by sentences, a table only by rows."""
 
     PROSE = "prose"
     TABLE = "table"
@@ -57,7 +57,7 @@ WEB_PREFIX = "web:"  # the name of a search engine's corpus is this prefix and t
 
 
 def is_web_corpus(name: str) -> bool:
-    """Return whether a corpus is a search engine's, whose pages are stored only in the record of turns."""
+    """Return whether a corpus consists of a search engine's pages, which are stored only in the record of turns."""
     return name.startswith(WEB_PREFIX)
 
 
@@ -67,7 +67,7 @@ DocumentId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search, and the time it asks about. Storage ignores the time; re-ranking uses it."""
+    """A search text, and the time that the question is about. Storage ignores the time; re-ranking uses it."""
 
     text: str
     time: Literal["recent"] | int | None = None
@@ -96,7 +96,7 @@ class Evidence:
 
 
 class Verdict(StrEnum):
-    """The evidence's verdict on a claim."""
+    """The verdict on a claim, according to the evidence."""
 
     SUPPORTS = "SUPPORTS"
     REFUTES = "REFUTES"
@@ -113,7 +113,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReason:
-    """A reason for a verdict by rules, which can be rendered in any language."""
+    """A reason for a verdict by rules, in a form that can be put into any language."""
 
     kind: str  # `verbatim`, `contradicted` and so on
     facts: tuple[str, ...] = ()  # the quotations that the kind names, in its order
@@ -133,7 +133,7 @@ class CheckedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A footnote: a stored passage as it was when it was cited. No part of it comes from a model."""
+    """A footnote: a stored passage as it was when it was cited. No part of it is written by a model."""
 
     number: int
     corpus: str
@@ -187,7 +187,7 @@ RECORD = "record"
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry of the audit log, which sets `seq` and `at` when it is appended."""
+    """An entry of the audit log. Its `seq` and `at` are set when it is appended."""
 
     turn_id: str
     kind: EntryKind
@@ -222,7 +222,7 @@ class DenseMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A corpus without counts, as every turn needs it."""
+    """A corpus without counts: what every turn needs to know."""
 
     name: str
     refreshed: datetime | None  # when a refresh was last completed; None if never
@@ -232,7 +232,7 @@ class Corpus:
 
 
 class RunState(StrEnum):
-    """The state of a run."""
+    """The state of a refresh run."""
 
     RUNNING = "running"
     DONE = "done"  # completed; single documents may have failed or been held back
@@ -243,7 +243,7 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The outcome of a run, in documents and passages."""
+    """The outcome of a refresh run, counted in documents and passages."""
 
     state: RunState
     added: int = 0
@@ -292,7 +292,7 @@ class CorpusInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewQuestion:
-    """A question as a platform submits it. Ids of places and people contain their platform: `slack:T1/C1`."""
+    """A question as a platform submits it. Ids of places and people begin with the platform: `slack:T1/C1`."""
 
     key: str  # the idempotency key, made from the platform's ids
     channel: str
@@ -307,7 +307,7 @@ class NewQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QueuedQuestion:
-    """A question in the queue; it has the fields of `NewQuestion` and its progress."""
+    """A question in the queue: the fields of `NewQuestion`, and its progress."""
 
     ticket: int  # its number, higher than any before
     key: str
@@ -329,7 +329,7 @@ class QueuedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SpendingTotal:
-    """The cost of some turns."""
+    """The summed cost of some turns."""
 
     turns: int = 0
     tokens: int = 0  # of prompts and replies together
@@ -346,7 +346,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a source was read, and which source."""
+    """How far a source was read, and the settings of that source."""
 
     mark: str = ""  # passed to the source as `since`; empty lists everything
     digest: str = ""  # hash of the source's settings: the mark of another source is void
@@ -355,7 +355,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """The names of a document."""
+    """The names of a document: corpus, key, title and address."""
 
     corpus: str
     key: str
@@ -380,7 +380,7 @@ ID_LENGTH = 32
 
 
 def make_passage_id(corpus: str, key: str, section: str, text: str, ordinal: int) -> str:
-    """Return a passage's id; `ordinal` counts from 0 the equal (section, text) pairs of one document."""
+    """Return a passage's id. `ordinal` is how many earlier passages of the document have the same section and text."""
     return _digest_parts(corpus, key, section, text, str(ordinal))
 
 

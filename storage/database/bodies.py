@@ -1,7 +1,7 @@
-"""Pack a document's passages into one text, and a corpus's fingerprints into one table in memory.
+"""Pack a document's passages into one text, and the fingerprints of a corpus into one table in memory.
 
-Packed passages take a third of the space, and one row instead of about six. Their ids, hashes and positions are
-computed from the text when it is read.
+Packed passages take a third of the space, and one row instead of about six. Their ids, hashes and positions are not
+stored, but computed from the text when it is read.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _LEVEL = 3  # of zlib: .39 of the size, twice as fast as level 6 with .36
 
 
 class BodyDamaged(ValueError):
-    """A body is not the one that was stored."""
+    """A packed body is damaged: it is not the one that was stored."""
 
 
 def pack_passages(passages: Iterable[Passage]) -> bytes:
@@ -34,10 +34,10 @@ def pack_passages(passages: Iterable[Passage]) -> bytes:
 
 
 class PackedBody:
-    """The passages of a version. Each is built on demand: a search needs few passages of a long page."""
+    """The passages of a version. Each is built on demand, as a search needs few passages of a long page."""
 
     def __init__(self, document: Document, body: bytes) -> None:
-        """Unpack a body. Raises `BodyDamaged`."""
+        """Unpack a body of packed passages. Raises `BodyDamaged`."""
         self._document = document
         try:
             rows = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
@@ -61,7 +61,7 @@ class PackedBody:
         return tuple(self[position] for position in range(len(self)))
 
     def identify(self) -> None:
-        """Compute the ids of all passages ahead of look-ups by id."""
+        """Compute the ids of all passages now, so that `find` is fast later."""
         self._seek("")
 
     def find(self, identity: str) -> Passage | None:
@@ -87,7 +87,7 @@ class PackedBody:
         return Passage(identity, of.corpus, of.key, section, text, position, content, kind)
 
     def _count_equal(self) -> list[int]:
-        """Return for each passage the number of equal ones before it."""
+        """Return for each passage how many earlier passages have the same section and text."""
         if len({row[:2] for row in self._rows}) == len(self._rows):
             self._ordinals = [0] * len(self._rows)
             return self._ordinals
@@ -106,7 +106,7 @@ def unpack_passages(document: Document, body: bytes) -> tuple[Passage, ...]:
 
 
 def seal_body(title: str, body: bytes) -> str:
-    """Hash the title and text of a document, so that changes from outside are noticed."""
+    """Hash a document's title and packed text, so that changes made outside of Footnote are noticed."""
     return hashlib.sha256(title.encode("utf-8", "surrogatepass") + b"\x1f" + body).hexdigest()[:ID_LENGTH]
 
 
@@ -122,10 +122,13 @@ class PackedVersion:
 
 
 class VersionMemory:
-    """A cache of versions for several threads: each is read once per state of the database and unpacked once."""
+    """A cache of document versions, for several threads.
+
+    While the database does not change, each version is read once; it is unpacked once even if the database changes.
+    """
 
     def __init__(self, most: int = 100_000) -> None:
-        """Cache versions with `most` passages in all, about 1 KB each."""
+        """Create a cache for versions that have at most `most` passages in all; a passage takes about 1 KB."""
         self._most, self._held = most, 0
         self._versions = OrderedDict[int, PackedVersion]()
         self._state: Hashable = None
@@ -136,7 +139,10 @@ class VersionMemory:
     def recall(
         self, state: Hashable, numbers: Collection[int], named: Collection[DocumentId]
     ) -> dict[int, PackedVersion]:
-        """Return by number the cached versions of a state: those of `numbers`, and the current ones of the `named`."""
+        """Return, by number, the cached versions with these numbers, and the current versions of the `named` documents.
+
+        The result is empty unless they were read in the same `state` of the database.
+        """
         with self._lock:
             if state is None or state != self._state:
                 return {}
@@ -147,7 +153,7 @@ class VersionMemory:
             return known
 
     def unpack(self, number: int, seal: str, document: Document, body: bytes) -> PackedBody:
-        """Return the body of a version, from the cache if its number and seal are the same. Raises `BodyDamaged`."""
+        """Return the unpacked body of a version, from the cache if number and seal fit. Raises `BodyDamaged`."""
         if seal != seal_body(document.title, body):
             raise BodyDamaged("its seal does not fit")
         with self._lock:
@@ -155,7 +161,10 @@ class VersionMemory:
         return known.body if known and known.seal == seal else PackedBody(document, body)
 
     def keep(self, state: Hashable, versions: Iterable[PackedVersion]) -> None:
-        """Cache versions that were read in a state of the database; the state None never comes again."""
+        """Cache versions that were read in a state of the database.
+
+        None is an unknown state, which no other state equals.
+        """
         with self._lock:
             if state is None or state != self._state:
                 self._state = state
@@ -181,7 +190,7 @@ class VersionMemory:
 
 
 class FingerprintTable(Mapping[str, str]):
-    """A mapping of keys to fingerprints in the order of insertion; each key is inserted once."""
+    """A mapping of keys to fingerprints, in the order in which they were inserted. Each key is inserted only once."""
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
         text, ends, hashes = bytearray(), array("Q", [0]), array("q")

@@ -63,7 +63,7 @@ class DocumentChange:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A new version of a document with its packed passages, or its removal if `document` is None."""
+    """A change of one document: a new version with its packed passages, or its removal if `document` is None."""
 
     corpus: str
     key: str

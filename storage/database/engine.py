@@ -1,4 +1,4 @@
-"""Open the database, migrate it, and run transactions in its threads; encode bodies of the record as JSON.
+"""Open the database, migrate it, and run transactions in its threads. Also encode values for the database as JSON.
 
 This module does not know the tables, which `schema` defines.
 """
@@ -53,7 +53,7 @@ _MOST_KEPT = 1_000  # cached results of queries over tables that seldom change
 
 
 class Database:
-    """An open database. Functions given to it run in its threads, each in one transaction."""
+    """An open database. It runs functions that are passed to it in its own threads, each in one transaction."""
 
     def __init__(self, engine: Engine, *, writer: PriorityWorker, readers: ThreadPool, file: Path | None) -> None:
         # SQLite always reads one state; PostgreSQL needs an isolation level for it.
@@ -72,10 +72,11 @@ class Database:
             event.listen(engine, "commit", self._note_commit)
 
     async def write(self, function: Callable[[Connection], T], priority: WritePriority = WritePriority.RECORD) -> T:
-        """Run `function` alone in one transaction, committed when this returns, rolled back if it raises.
+        """Run `function` in one transaction while no other write runs.
 
-        Urgent calls overtake earlier ones, and wait for the running one: no transaction may take long. Raises
-        `StorageError`, for example if the disk is full, the file damaged or locked by another process.
+        It is committed on return, or rolled back on an error. Urgent calls overtake waiting ones, but wait for the
+        running one, so no transaction may take long. Raises `StorageError`, for example if the disk is full, or if the
+        file is damaged or locked by another process.
         """
         return await self._writer.run(priority, _run_transaction, self._writing, self._file, function)
 
@@ -84,10 +85,11 @@ class Database:
         return await self._readers.run(_run_transaction, self._engine, self._file, function)
 
     async def read_kept(self, query: Select[Any], tables: Collection[Table], *known: Any) -> Sequence[Row[Any]]:
-        """Return the result of a query over these tables, cached while nothing is written to them.
+        """Return the result of a query over these tables. It is cached until one of the tables is written to.
 
-        For tables that every question reads and only the owner of the home writes; tables shared with other processes
-        are read each time. `known` are the values that distinguish the query from others.
+        This is for tables that every question reads and only the owner of the home writes. On a database server, which
+        other processes share, nothing is cached. `known` are the values that distinguish the query from others over
+        these tables.
         """
         # Counted before reading, so that a concurrent commit invalidates the result.
         stamp = self.count_changes(*tables)
@@ -103,7 +105,7 @@ class Database:
         return rows
 
     def count_changes(self, *tables: Table) -> tuple[int, ...] | None:
-        """Return how often each of these tables was written to; None if other processes also write to them."""
+        """Return how often each table was written to; None on a server, where other processes write, too."""
         return tuple(self._changes[table.name] for table in tables) if self._file else None
 
     def _note_change(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
@@ -115,11 +117,14 @@ class Database:
         self._changes.update(connection.info.pop("changed", ()))
 
     async def remove_copies(self) -> tuple[str, ...]:
-        """Remove the copies of the file that migrations left; return their names. Raises `StorageError`."""
+        """Delete the copies of the file that migrations left; return their names. Raises `StorageError`."""
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
     async def compact(self, *, whole: bool) -> bool:
-        """Clear removed data from SQLite's log, and if `whole`, its file; return False if a process reads the log."""
+        """Clear removed data from SQLite's log, and with `whole` also from its file.
+
+        Returns False if another process is reading the log, which then keeps the data.
+        """
         return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file, whole)
 
     async def check_writable(self) -> None:
@@ -181,7 +186,10 @@ def _require_revision(engine: Engine, file: Path | None, *, read_only: bool) -> 
 
 
 def _read_revision(connection: Connection) -> str | None:
-    """Return the revision of the tables; None without any. Raises `DatabaseUnusable` for another program's tables."""
+    """Return the revision of the tables; None if there are no tables.
+
+    Raises `DatabaseUnusable` for another program's tables.
+    """
     tables = inspect(connection).get_table_names()
     query = "SELECT version_num FROM alembic_version"
     if "alembic_version" in tables and (revision := connection.exec_driver_sql(query).scalar()):
@@ -224,7 +232,10 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
 def sqlite_engine(
     file: Path, *, read_only: bool = False, immutable: bool = False, busy_seconds: float = BUSY_SECONDS
 ) -> Engine:
-    """Create an engine for SQLite's `file`; the execution option `begin` is the statement that opens a transaction."""
+    """Create an engine for SQLite's `file`.
+
+    Its execution option `begin` is the statement with which transactions start.
+    """
     if not read_only:
         make_home(file.parent)
     elif not file.exists():
@@ -367,6 +378,6 @@ def decode_json(text: str) -> Any:
 
 
 def split_chunks(values: Collection[T]) -> Iterator[tuple[T, ...]]:
-    """Split values into chunks for one statement; databases accept at least some thousands."""
+    """Split values into chunks that fit into one statement: databases accept at least some thousands of values."""
     ordered = tuple(values)
     return (ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK))

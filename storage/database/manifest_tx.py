@@ -48,7 +48,7 @@ _SETTLED = sa.delete(pending).where(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The result of a commit: the number of each new version by its document, and the conflicts."""
+    """The result of a commit: the number of each new version by its document, and the documents in conflict."""
 
     numbers: Mapping[DocumentId, int]
     conflicts: frozenset[DocumentId]
@@ -60,7 +60,7 @@ class _Standing(NamedTuple):
 
 
 def begin_changes(connection: sa.Connection, names: Collection[DocumentId], follower: str) -> None:
-    """Record the documents whose vectors a home is about to change."""
+    """Record the documents whose vectors the home `follower` is about to change."""
     adding = INSERTS[connection.dialect.name](pending).on_conflict_do_nothing()
     rows = ({"corpus": corpus, "key": key, "follower": follower} for corpus, key in sorted(set(names)))
     execute_each(connection, adding, rows)
@@ -72,7 +72,10 @@ def settle_changes(connection: sa.Connection, names: Iterable[DocumentId], follo
 
 
 def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tuple[DocumentId, ...]:
-    """Return the documents that a home left unsettled, and adopt those of homes not seen for minutes."""
+    """Return the documents whose vectors may be wrong, because `follower` or a dead home did not finish changing them.
+
+    A home counts as dead if it was not seen for minutes. Its documents are recorded as this home's from now on.
+    """
     living = sa.select(followers.c.name).where(followers.c.seen >= at - LIVING, followers.c.name != follower)
     left = connection.execute(sa.select(pending).where(pending.c.follower.not_in(living))).all()
     begin_changes(connection, {(row.corpus, row.key) for row in left}, follower)
@@ -81,10 +84,10 @@ def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tup
 
 
 def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange]) -> Commit:
-    """Add new versions and retire those that they replace, all at once; each document appears once.
+    """Add new versions and retire the versions that they replace, all at once. Each document appears once in `planned`.
 
-    A document is a conflict if it was forgotten, or its version is not the one that the change replaces. Conflicts stay
-    unchanged, and lose their fingerprint so that the next refresh reads them again.
+    A document is in conflict if it was forgotten, or if its current version is not the one that the change replaces. It
+    stays unchanged, but loses its fingerprint, so that the next refresh reads it again.
     """
     number = _lock_sequence(connection)
     add_missing_corpora(connection, {change.corpus for change in planned})
@@ -120,7 +123,7 @@ def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange])
 
 
 def _lock_sequence(connection: sa.Connection) -> int:
-    """Return the number of the last change, and block other commits until the end of the transaction."""
+    """Return the number of the last change, and block other commits until this transaction ends."""
     return int(connection.execute(sa.select(sequence.c.value).with_for_update()).scalar_one())
 
 
@@ -146,7 +149,7 @@ def filter_current(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement
 
 
 def erase_bodies(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
-    """Remove the texts of all versions of these documents at once, so that no stale index finds them."""
+    """Delete the texts of all versions of these documents, so that even an outdated index cannot find them."""
     for chunk in split_chunks(keys):
         versions = sa.select(documents.c.number).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
         connection.execute(sa.delete(bodies).where(bodies.c.number.in_(versions)))
@@ -154,7 +157,7 @@ def erase_bodies(connection: sa.Connection, corpus: str, keys: Collection[str]) 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The next changes that an index has to follow, up to `upto`."""
+    """The next changes that an index has to follow; `upto` is the number of the last of them."""
 
     upto: int
     head: int  # the number of the last change
@@ -163,7 +166,7 @@ class Lag:
 
 
 def fetch_lag(connection: sa.Connection, followed: int, most: int) -> Lag:
-    """Return the next changes after `followed`, with about `most` passages."""
+    """Return the next changes after the number `followed`, as many as contain about `most` passages."""
     head = connection.execute(sa.select(sequence.c.value)).scalar_one()
     after = documents.c.number > followed, documents.c.number <= head
     query = sa.select(documents.c.number, documents.c.passages, documents.c.retired).where(*after)
@@ -184,10 +187,11 @@ LAG_DOCUMENTS = 2_000
 
 
 def record_follower(connection: sa.Connection, name: str, followed: int, at: datetime) -> bool:
-    """Record how far an index has followed, and purge retired versions that all indexes have passed.
+    """Record how far an index has followed the manifest, and purge retired versions that no index needs any more.
 
-    Homes unseen for minutes lose the texts of retired versions, those unseen for a month also their numbers. Returns
-    False for a home that returns after that: its stale content is unknown.
+    The texts of retired versions are purged without waiting for homes that were not seen for minutes, and their numbers
+    without waiting for homes that were not seen for a month. Returns False if a home comes back after that: its index
+    has outdated content that can no longer be determined.
     """
     known = sa.update(followers).where(followers.c.name == name).values(followed=followed, seen=at)
     if not connection.execute(known).rowcount:
@@ -209,7 +213,7 @@ def record_follower(connection: sa.Connection, name: str, followed: int, at: dat
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """How many changes the index of a home lacks, and when it was last seen."""
+    """The state of a home's index: how many changes it has not followed yet, and when the home was last seen."""
 
     lacks: int
     seen: datetime
@@ -232,7 +236,7 @@ def add_missing_corpora(connection: sa.Connection, names: Collection[str]) -> No
 
 
 def execute_each(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Execute the statement once for each row; without this check, it would run unconditionally for no rows."""
+    """Execute the statement once for each row. For no rows, SQLAlchemy would execute it once without values."""
     if parameters := list(rows):
         connection.execute(statement, parameters)
 
@@ -293,7 +297,10 @@ def _split_url(address: str) -> tuple[str, str, str, str] | None:
 
 
 def find_documents(connection: sa.Connection, address: str, among: sa.Table = documents) -> tuple[DocumentRef, ...]:
-    """Return the documents with this address, key or title, by corpus and key; `among` may be `forgotten`."""
+    """Return the documents with this address, key or title, sorted by corpus and key.
+
+    `among` is `documents` or `forgotten`.
+    """
     stripped = address.strip()
     if not stripped:
         return ()
@@ -310,7 +317,10 @@ def find_documents(connection: sa.Connection, address: str, among: sa.Table = do
 
 
 def _url_conditions(address: str, url: sa.ColumnElement[str], *, ranges: bool) -> list[sa.ColumnElement[bool]]:
-    """Return conditions that each use the index over addresses; together they match every possible spelling."""
+    """Return conditions that together match every spelling of an address.
+
+    Each condition can use the database's index over addresses. Each must be a query of its own.
+    """
     parts = _split_url(address)
     if parts is None:
         return []

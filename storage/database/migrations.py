@@ -93,9 +93,10 @@ _OLD_PASSAGES = sa.table(
 
 
 def migrate(connection: sa.Connection, revision: str | None, file: Path | None) -> None:
-    """Create the tables, or migrate those of an older `revision`, within one transaction.
+    """Create the tables of a new database, or migrate tables of an older `revision`, within one transaction.
 
-    SQLite's `file` is copied to `<file>.before-<revision>` first; administrators back up a server (None) themselves.
+    SQLite's `file` is copied to `<file>.before-<revision>` first. For a database server, `file` is None, and its
+    administrators make the backup.
 
     Raises `DatabaseUnusable` for a newer or never released revision, `HomeUnusable` if the file cannot be copied.
     """
@@ -162,7 +163,7 @@ def _execute(connection: sa.Connection, *statements: str) -> None:
 
 
 def _add_leaves(connection: sa.Connection) -> list[LogEntry]:
-    """Give each entry its leaf; return the entry that records this, with the unused numbers."""
+    """Store the leaf of each entry; return the entry that records this, with the ranges of unused entry numbers."""
     last = count = 0
     gaps: list[list[int]] = []
     columns = entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body

@@ -43,13 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Queue:
-    """The questions. Every method is one durable transaction, and raises `StorageError`."""
+    """The queue. Every method is one durable transaction, and raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
-        """Store a question unless its key exists; return its row and whether it is new. Its body is strict JSON."""
+        """Store a question unless its key already exists. Return the question in the queue, and whether it is new."""
         taken_over = ("key", "channel", "conversation", "message", "handle", "sending")
         named = {name: getattr(question, name) for name in taken_over}
         stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}
@@ -60,8 +60,8 @@ class Queue:
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return all questions that `owner` may claim, oldest first: waiting ones, and those with a lapsed lease.
 
-        No other process has or had this owner's name. `sole` means that no other process exists: questions that others
-        ran are free even if their leases have not lapsed.
+        The name of `owner` must never have been used by another process. `sole` means that no other process exists:
+        then questions that other processes ran can be claimed even if their leases have not lapsed.
         """
         claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
         return await self._all(claimable.order_by(questions.c.ticket))
@@ -77,14 +77,20 @@ class Queue:
         turn_id: str | None = None,
         sending: bool | None = None,
     ) -> bool:
-        """Lease a question to `owner` if `open` would list it, record progress like `note`; return whether it did."""
+        """Lease a question to `owner`, if `open` would return it, and record its progress as `note` does.
+
+        Return whether the question was claimed.
+        """
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         known = _drop_unset(turn_id=turn_id, sending=sending)
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
-        """Renew all leases of `owner`, and return the tickets; a missing ticket was taken over."""
+        """Renew all leases of `owner`, and return their tickets.
+
+        A ticket that is missing was taken over by another process.
+        """
         own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
@@ -93,7 +99,7 @@ class Queue:
         await self.database.check_writable()
 
     async def release(self, ticket: int) -> None:
-        """Return a running question to the queue, with its progress."""
+        """Make a running question wait again; its progress stays recorded."""
         running = update(questions).where(questions.c.ticket == ticket, questions.c.state == RUNNING)
         await self._write(lambda connection: connection.execute(running.values(state=WAITING, **_NO_OWNER)))
 
@@ -106,11 +112,11 @@ class Queue:
         posted: Sequence[str] | None = None,
         text: str | None = None,
     ) -> None:
-        """Record the progress of a question, whatever its state; None leaves a value unchanged.
+        """Record the progress of a question, whatever its state. A value that is None stays unchanged.
 
-        `turn_id` is the turn that answers it, or empty to remove it; `sending` whether its first post was begun but may
-        not have ended; `posted` all messages that show its answer, in order; `text` its new text: if the question is
-        running, the edit counts as one more question.
+        `turn_id` is the turn that answers it; empty removes it. `sending` says whether its first post was started but
+        may not have ended. `posted` are all messages that show its answer, in order. `text` is its new text; if the
+        question is running, such an edit counts as one more question.
         """
         known, now = _drop_unset(turn_id=turn_id, sending=sending), self.clock()
 
@@ -134,8 +140,9 @@ class Queue:
     ) -> bool:
         """Finish a question, forget its handle, and call `record` in the same transaction.
 
-        Returns False and makes it wait again if its answer is to be retracted, or its current text is not the answered
-        `text`; a question that is `gone` finishes anyway. `posted` is as for `note`.
+        If the answer is to be retracted, or if `text`, which was answered, is no longer the question's text, the
+        question waits again, and this returns False. A question that is `gone` finishes anyway. `posted` is as for
+        `note`.
         """
 
         def finish(connection: Connection) -> bool:
@@ -148,16 +155,17 @@ class Queue:
         return await self._write(finish)
 
     async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
-        """Request that the answer to a question be removed; a finished question waits again for that.
+        """Request that the answer to a question be removed. A finished question waits again, so that this is done.
 
-        Returns the question; None if it is unknown or already removed. The first request is kept.
+        Return the question; None if it is unknown or its answer is already removed. Of several requests, the first is
+        kept.
         """
         await self._write(lambda connection: mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
         return row if row is not None and row.state != DONE else None
 
     async def reopen(self, ticket: int, text: str) -> bool:
-        """Ask a finished question again after an edit, keeping its posts. Returns False if it is not done."""
+        """Make a finished question wait again after an edit, keeping its posts. Returns False if not finished."""
         again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW_STATE)
         now = self.clock()
 
@@ -178,7 +186,7 @@ class Queue:
     async def conversation(
         self, conversation: str, *, before: int | None = None, limit: int
     ) -> tuple[QueuedQuestion, ...]:
-        """Return the last questions of a conversation, newest last: at most `limit`, of tickets below `before`."""
+        """Return the last `limit` questions of a conversation, newest last: only those before the ticket `before`."""
         query = select(questions).where(questions.c.conversation == conversation)
         earlier = query if before is None else query.where(questions.c.ticket < before)
         return (await self._all(earlier.order_by(questions.c.ticket.desc()).limit(limit)))[::-1]
@@ -192,10 +200,10 @@ class Queue:
         upto: int | None = None,
         excluded: Collection[str] = (),
     ) -> int:
-        """Count the questions since then, of a user, in a channel, or all; each edit of a started one counts again.
+        """Count the questions since a moment: all, or those of a user or in a channel.
 
-        `upto` is the last ticket that counts, unless it was edited, which makes it the newest; questions with
-        `excluded` outcomes do not count.
+        Each edit of a started one counts again. If `upto` is set, later tickets do not count. But if that question was
+        edited, it counts as the newest, so all count. Questions with `excluded` outcomes never count.
         """
         where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(excluded))] if excluded else []
         where += [questions.c.asker == user] if user else []
@@ -223,14 +231,14 @@ class Queue:
         return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
 
     async def standing(self, platform: str, *, since: datetime, limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return questions asked by a message since then that may have an answer, newest first."""
+        """Return the questions since a moment that were asked by a message and may have an answer, newest first."""
         here = questions.c.channel.startswith(f"{platform}:", autoescape=True)
         open_yet = and_(questions.c.message != "", questions.c.outcome.in_(["", "delivered"]))
         query = select(questions).where(here, questions.c.taken_at >= since, open_yet)
         return await self._all(query.order_by(questions.c.ticket.desc()).limit(limit))
 
     async def by_message(self, channel: str, message: str) -> QueuedQuestion | None:
-        """Return the question that this message answers or, if none, the one that it asks; the newest of several."""
+        """Return the newest question that this message answers; if there is none, the newest one that it asks."""
         answers = select(posts.c.ticket).where(posts.c.channel == channel, posts.c.message == message)
         asks = (questions.c.channel == channel, questions.c.message == message, questions.c.message != "")
         newest = select(questions).order_by(questions.c.ticket.desc()).limit(1)
@@ -274,7 +282,7 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
 
 
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
-    """Store a request to remove the answer to a question: its actor, reason and other messages to remove."""
+    """Store a request to remove the answer to a question: who requests it, why, and other messages to remove."""
     row = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
@@ -320,7 +328,7 @@ def _update_progress(
 
 
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-    """Return the questions that a query over their table selects, in its order."""
+    """Return the questions that a query over the table of questions selects, in its order."""
     rows = connection.execute(query).all()
     posted = defaultdict[int, list[str]](list)
     for tickets in split_chunks([row.ticket for row in rows]):

@@ -1,7 +1,7 @@
 """Leases, and the history of refreshes of single corpora and of nightly refreshes.
 
-A lease is held until a moment and renewed before it; one that has lapsed is free. Moments come from the callers'
-clocks, so clocks of machines that share a database must agree within a few seconds.
+A lease is valid until a moment, and must be renewed before it; a lapsed lease is free. The moments come from the
+callers' clocks, so the clocks of machines that share a database must agree within a few seconds.
 """
 
 import os
@@ -33,17 +33,17 @@ class Leases:
     database: Database
 
     async def take(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Take the lease from `at` for so many seconds. Returns False while another owner has it."""
+        """Take the lease for some `seconds` from `at`. Returns False while another owner has it."""
         return await self.database.write(lambda it: take_lease(it, name, owner, at, seconds))
 
     async def renew(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Renew the lease for so many seconds from `at`. Returns False if another owner has taken it."""
+        """Renew the lease for some `seconds` from `at`. Returns False if another owner has taken it."""
         own = update(leases).where(leases.c.name == name, leases.c.owner == owner)
         prolonged = own.values(until=at + timedelta(seconds=seconds))
         return await self.database.write(lambda it: it.execute(prolonged).rowcount == 1)
 
     async def release(self, name: str, owner: str) -> None:
-        """Release the lease; another owner's lease stays."""
+        """Release the lease, if `owner` has it."""
         await self.database.write(lambda it: release_lease(it, name, owner))
 
     async def holder(self, name: str, at: datetime) -> str | None:
@@ -74,7 +74,7 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
 
 
 def require_lease(connection: Connection, lease: Lease | None) -> None:
-    """Raise `LeaseLost` if the lease has another owner; otherwise lock it until the end of the transaction."""
+    """Raise `LeaseLost` if the lease has another owner. Otherwise, block changes of it until this transaction ends."""
     if lease is None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
@@ -88,7 +88,7 @@ LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied sta
 
 @dataclass(frozen=True, slots=True)
 class RunTotal:
-    """The sums of all runs of a corpus that ended in one state."""
+    """The sums over all runs of one corpus that ended in the same state."""
 
     COUNTED: ClassVar = ("added", "changed", "unchanged", "removed", "failed", "passages_added", "passages_removed")
 
@@ -100,28 +100,31 @@ class RunTotal:
 
 @dataclass(frozen=True)
 class RefreshLog:
-    """The history of runs, one row each. Every method raises `StorageError`."""
+    """The history of refresh runs, one row for each run. Every method raises `StorageError`."""
 
     database: Database
 
     async def begin(self, corpus: str, at: datetime, owner: str, night: datetime | None = None) -> int:
-        """Record the start of a run by the lease's holder, and that unfinished ones were lost; return its number."""
+        """Record the start of a run, and return its number.
+
+        Earlier runs of the corpus without an end are recorded as lost. The caller must hold the corpus's lease.
+        """
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
         return await self.database.write(lambda connection: _begin_run(connection, row))
 
     async def progress(
         self, run: int, at: datetime, done: int, total: int | None, passages: int, doing: str = ""
     ) -> None:
-        """Record the progress of a run: documents handled, of how many, passages added, what its source is doing."""
+        """Record a run's progress: documents done, of `total`, passages added, and what its source is `doing`."""
         values = {"seen": at, "done": done, "total": total, "passages": passages, "doing": doing}
         await self._change(run, values)
 
     async def end(self, run: int, at: datetime, outcome: RunOutcome) -> None:
-        """Record the outcome of a run. One that was recorded as lost stays lost."""
+        """Record the outcome of a run. A run that was recorded as lost stays lost."""
         await self._change(run, {"seen": at, "ended": at, "doing": "", **asdict(outcome)})
 
     async def recent(self, limit: int = 20, corpus: str = "") -> tuple[RefreshRun, ...]:
-        """Return the newest runs, newest first: of one corpus, or of all."""
+        """Return the newest runs of one corpus, or of all, newest first."""
         query = select(runs).order_by(runs.c.id.desc()).limit(limit)
         return await self._all(query.where(runs.c.corpus == corpus) if corpus else query)
 
@@ -179,16 +182,22 @@ class NightLog:
     database: Database
 
     async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = NIGHT_LEASE_SECONDS) -> bool:
-        """Begin a nightly refresh and take `NIGHT_LEASE`; return False if it has ended or the lease is taken."""
+        """Begin a nightly refresh and take `NIGHT_LEASE`. Returns False if it has ended, or the lease is taken."""
         return await self.database.write(lambda it: _begin_night(it, due, at, owner, seconds))
 
     async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
-        """Record a nightly refresh's outcome unless it ended or `owner` lost it, and release its lease."""
+        """Record the outcome of a nightly refresh, and release its lease.
+
+        If it has already ended, or `owner` has lost its lease, its outcome stays unchanged.
+        """
         text = "\n".join(" ".join(line.split()) for line in lines)
         await self.database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 
     async def undo(self, after: datetime) -> int:
-        """Delete the ended nightly refreshes due after a moment, and return how many: the clock had been wrong."""
+        """Delete the nightly refreshes that ended, but were due after a moment; return their number.
+
+        This is for a clock that was wrong and has been corrected.
+        """
         early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
         return await self.database.write(lambda it: it.execute(early).rowcount)
 

@@ -1,4 +1,4 @@
-"""The tables of the database. `storage.database.migrations` migrates older databases to them."""
+"""The tables of the database. `storage.database.migrations` converts older databases to these tables."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,13 +28,13 @@ REVISION = "0010"
 
 
 class Moment(TypeDecorator[datetime]):
-    """A moment: must have a time zone when stored, and is returned in UTC."""
+    """A column type for moments: they must have a time zone when stored, and are returned in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Convert to UTC. Raises `ValueError` without a time zone."""
+        """Convert the moment to UTC. Raises `ValueError` if it has no time zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -42,7 +42,7 @@ class Moment(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Return the moment in UTC; SQLite's values have no zone, and are in UTC."""
+        """Return the moment in UTC. SQLite stores UTC, but returns values without a zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -23,7 +23,7 @@ class _Closing:
     _pool: ThreadPoolExecutor
 
     def close(self) -> None:
-        """Wait for running calls, drop waiting ones, and end the threads."""
+        """Drop the waiting calls, wait for the running ones, and end the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def __enter__(self) -> Self:
@@ -40,14 +40,17 @@ class ThreadPool(_Closing):
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function` in the pool; a panic in it is raised as `Panic`. Cancelling stops only the wait."""
+        """Run `function` in the pool. A panic in it is raised as `Panic`.
+
+        Cancelling ends only the wait, not the function.
+        """
         call = functools.partial(contain_panics()(function), *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
 
 @dataclass(frozen=True)
 class IndexThreads:
-    """The threads for the store's blocking calls; the stack that started them ends them."""
+    """The threads for the store's blocking calls. The exit stack that started them also ends them."""
 
     read: ThreadPool
     write: ThreadPool
@@ -81,7 +84,7 @@ class _PendingCall:
 
 
 class PriorityWorker(_Closing):
-    """A named thread that runs the most urgent waiting call next: `await worker.run(priority, function, ...)`."""
+    """A thread that runs the most urgent waiting call next: `await worker.run(priority, function, ...)`."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -89,7 +92,7 @@ class PriorityWorker(_Closing):
         self._numbers = count()
 
     async def run(self, priority: WritePriority, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function`. Cancelling drops a waiting call; for a running call, it stops only the wait."""
+        """Run `function`. Cancelling removes a call that waits; if the call is running, only the wait for it ends."""
         result: Future[T] = Future()
         call = functools.partial(function, *args, **kwargs)
         self._calls.put(_PendingCall(priority, next(self._numbers), call, result))
@@ -98,7 +101,7 @@ class PriorityWorker(_Closing):
         return await asyncio.wrap_future(result)
 
     def close(self) -> None:
-        """Wait for the running call, drop waiting ones, and end the thread."""
+        """Drop the waiting calls, wait for the running one, and end the thread."""
         super().close()
         while not self._calls.empty():
             self._calls.get_nowait().result.cancel()

@@ -44,7 +44,7 @@ Progress = Callable[[str, int, int], None]  # the current step, bytes done, byte
 
 
 class BackupUnusable(StorageError):
-    """A file is not a backup, is damaged, or is of a newer version."""
+    """A file is not a backup, is damaged, or comes from a newer version."""
 
     kind = "backup_unusable"
 
@@ -101,7 +101,10 @@ def write_backup(
 
 
 def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dict[str, int]]:
-    """Copy SQLite's file within one transaction, as writes would restart the copy; return its revision and counts."""
+    """Copy SQLite's file within one read transaction, and return the copy's revision and counts.
+
+    Without the transaction, each write by another process would restart the copy.
+    """
     with translate_driver_errors(file), closing(_connect(file, "ro")) as source:
         source.execute("BEGIN")
         tables = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -193,11 +196,13 @@ def read_manifest(file: Path) -> BackupManifest:
 
 
 def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest:
-    """Restore the database of a backup into a home without one; its indexes must be rebuilt afterwards. Blocks.
+    """Restore the database of a backup into a home without one. Afterwards, its indexes must be rebuilt. Blocks.
 
-    Questions pending in the backup may have been answered since: the platform is asked for their answers first.
+    Questions that were waiting when the backup was made may have been answered since. So they are marked: before they
+    are answered, the platform is asked whether it shows an answer.
 
-    Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` if a database or restored settings exist, or space lacks.
+    Raises `BackupUnusable` and `HomeLocked`, and `HomeUnusable` if a database or restored settings exist, or if there
+    is not enough space.
     """
     manifest = read_manifest(file)
     make_home(home, instead=_OTHER_TARGET)

@@ -92,14 +92,17 @@ def close_to_others(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create a file for its owner only; an existing one is not opened, as closing it would end SQLite's locks."""
+    """Create a file that only its owner can read. If it exists, only its permissions are corrected.
+
+    An existing file is not opened, because closing it would end SQLite's locks.
+    """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     close_to_others(path)
 
 
 def name_command(arguments: Sequence[str]) -> str:
-    """Return program and command of a command line; its arguments may contain a question or a secret."""
+    """Return program and command of a command line, without arguments that may contain a question or a secret."""
     program, *rest = arguments or [""]
     path = Path(program)
     name = path.parent.name if path.stem == "__main__" else path.stem
@@ -109,7 +112,7 @@ def name_command(arguments: Sequence[str]) -> str:
 
 
 def _write_owner(owner: Path) -> None:
-    """Write who holds the lock, atomically: another process may be reading."""
+    """Write which process holds the lock. The file is replaced atomically, as another process may be reading it."""
     about = {"pid": os.getpid(), "command": name_command(sys.argv), "since": datetime.now(UTC).isoformat()}
     part = owner.with_suffix(".part")
     try:
@@ -154,10 +157,10 @@ class DatabaseFileState:
 
 
 def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:
-    """Inspect SQLite's file; the check of its content stops after so many seconds. Blocks.
+    """Inspect SQLite's file; the check of its content stops after this many seconds. Blocks.
 
-    `patience` is how many seconds to wait for a process that locks it. Raises `StorageError` if it cannot be read at
-    all, or is not a Footnote database.
+    `patience` is how many seconds to wait for a process that locks the file. Raises `StorageError` if it cannot be read
+    at all, or is not a Footnote database.
     """
     try:
         with closing(_connect_file(file, "ro", patience)) as connection:
@@ -169,7 +172,10 @@ def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK
 
 
 def holds_passages(file: Path) -> bool:
-    """Return whether SQLite's file has any passage; True if unknown, as opening the file then reports why. Blocks."""
+    """Return whether SQLite's file has any passage. Blocks.
+
+    If that is unknown, return True: opening the file will then report the reason.
+    """
     if not file.exists():
         return False
     try:
@@ -184,7 +190,10 @@ def holds_passages(file: Path) -> bool:
 
 
 def probe_folder(folder: Path) -> float:
-    """Write a file into a folder; return the seconds by which its clock is ahead. Blocks; raises `HomeUnusable`."""
+    """Write a file into a folder, and return by how many seconds the folder's clock is ahead. Raises `HomeUnusable`.
+
+    Blocks.
+    """
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
             before = time.time()

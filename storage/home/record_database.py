@@ -17,8 +17,8 @@ from storage.errors import HomeUnusable
 def open_record(url: str, *, home: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[Database]:
     """Open the database to read its record. Raises as `open_database` does. Blocks.
 
-    Even reading makes SQLite write next to its file. If it cannot, the file is opened as immutable if its write-ahead
-    log is empty; otherwise both are copied to the folder for temporary files.
+    Even for reading, SQLite writes files next to its own. If it cannot, the database is opened as immutable, provided
+    that its write-ahead log is empty. Otherwise both files are copied to the folder for temporary files.
     """
     file = home / "footnote.db"
     log = file.with_name(f"{file.name}-wal")
@@ -39,7 +39,7 @@ def open_record(url: str, *, home: Path, busy_seconds: float = BUSY_SECONDS) -> 
 
 
 def _is_locked(fault: HomeUnusable) -> bool:
-    """Return whether another process locks the file, and so may be changing it."""
+    """Return whether an error says that another process locks the file, and so may be changing it."""
     cause = fault.__cause__.orig if isinstance(fault.__cause__, DBAPIError) else fault.__cause__
     return getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 

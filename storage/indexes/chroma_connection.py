@@ -21,7 +21,7 @@ SERVER_SECONDS = 30.0  # longest wait for a response; otherwise, a server that h
 
 @dataclass(frozen=True, slots=True)
 class ChromaServer:
-    """A Chroma server or Chroma Cloud. An empty tenant or database means the one of the token."""
+    """A Chroma server or Chroma Cloud. If tenant or database is empty, the one that the token belongs to is used."""
 
     url: str
     tenant: str = ""
@@ -75,7 +75,7 @@ def _make_settings() -> Any:
 
 
 def _drop_unstarted(folder: str) -> None:
-    """Discard Chroma's cached client of a folder that it could not open: the next opening would reuse it."""
+    """Discard the client that Chroma caches for a folder that it failed to open; the next opening would use it."""
     from chromadb.api.shared_system_client import SharedSystemClient
 
     if folder not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001 - Chroma has no public way
@@ -100,7 +100,7 @@ def _connect_server(place: ChromaServer, settings: Any) -> Any:
 
 
 def close_chroma(client: Any) -> None:
-    """Close a client, and its connections to a server, which Chroma would leave open."""
+    """Close a client, including its connections to a server, which Chroma itself would leave open."""
     sessions = list(_sessions(client))
     client.close()
     for session in sessions:
@@ -125,7 +125,7 @@ def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
 
 
 def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> tuple[str, str]:
-    """Return the tenant and database to use. Raises `StorageError` if the server is no Chroma of our version."""
+    """Return the tenant and database to use. Raises `StorageError` unless the server is a Chroma of our version."""
     import httpx
 
     chromadb = _load_chromadb()
@@ -149,7 +149,7 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
 
 
 def _get(client: Any, place: ChromaServer, path: str) -> Any:
-    """Return the server's JSON response; None if it is not JSON. Raises `StorageError` if it refuses the token."""
+    """Return the server's JSON response, or None if it is other text. Raises `StorageError` for a refused token."""
     reply = client.get(f"{place.url.rstrip('/')}/api/v2/{path}")
     if reply.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         hint = "Check [chroma] token, and scheme, which is how it is sent."
@@ -185,7 +185,10 @@ _PROBE = [1.0, 0.0, 0.0]
 
 
 def probe_chroma(place: ChromaServer) -> None:
-    """Write into a temporary collection, search it, and remove it. Blocks; raises a `StorageError` naming the step."""
+    """Write into a temporary collection, search it, and remove it. Blocks.
+
+    Raises a `StorageError` that names the failed step.
+    """
     with ExitStack() as stack:
         client = connect_chroma(place)
         stack.callback(close_chroma, client)

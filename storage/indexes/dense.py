@@ -1,7 +1,7 @@
 """The dense index: one Chroma collection per corpus, embedded in the home or on a server.
 
-It stores vectors and hashes, no text; the texts are in the database. A search asks only the collections in its scope,
-without filters. All calls block; an upsert holds the interpreter, so callers keep batches small.
+It stores vectors and hashes, but no texts, which are in the database. A search asks only the collections in its scope,
+without filters. All calls block. An upsert blocks all Python threads, so callers keep batches small.
 """
 
 import logging
@@ -50,7 +50,7 @@ def _translating_errors(method: Callable[Concatenate["DenseIndex", P], T]) -> Ca
 
 
 class DenseIndex:
-    """Vectors by passage id, a collection for each corpus. Every method raises as `connect_chroma` does."""
+    """Vectors by passage id, in one collection for each corpus. Every method raises as `connect_chroma` does."""
 
     def __init__(self, place: ChromaLocation, *, embedder: str) -> None:
         """Open the index in a folder or on a server; `embedder` is the name of the model that makes its vectors."""
@@ -61,7 +61,7 @@ class DenseIndex:
 
     @_translating_errors
     def upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
-        """Write vectors of length 1 for passages of one corpus."""
+        """Write vectors, each of length 1, for passages of one corpus."""
         write_vectors(self._collection(passages[0].corpus), passages, vectors)
 
     @_translating_errors
@@ -91,7 +91,7 @@ class DenseIndex:
 
     @_translating_errors
     def fitting(self, passages: Sequence[Passage]) -> dict[str, Vectors]:
-        """Return the vectors of those passages of one corpus whose hash in the index is current, by id."""
+        """Return, by id, the vectors of those passages of one corpus whose text is still the one that was embedded."""
         return read_fitting(self._collection(passages[0].corpus), passages)
 
     @_translating_errors
@@ -111,7 +111,7 @@ class DenseIndex:
 
     @_translating_errors
     def stale(self, corpus: str, expected: int) -> str:
-        """Return why the index of a corpus cannot serve `expected` passages; empty if it can."""
+        """Return the reason if the index of a corpus cannot serve `expected` passages; empty if it can."""
         if corpus not in self.corpora():
             return f"The dense index of “{corpus}” is missing." if expected else ""
         collection = self._collection(corpus)
@@ -170,7 +170,7 @@ class DenseIndex:
 
     @_translating_errors
     def rebuild(self, corpus: str) -> "DenseRebuild":
-        """Start to rebuild the index of a corpus next to the old one, or continue an interrupted rebuild."""
+        """Start to rebuild the index of a corpus next to the current one, or continue an interrupted rebuild."""
         collections = {collection.name: collection for collection in self._client.list_collections()}
         old = collections.get(COLLECTION_PREFIX + corpus)
         reusable = old if old and self._is_comparable(old) else None
@@ -188,7 +188,7 @@ class DenseIndex:
 
 
 def open_dense_index(place: ChromaLocation, embedder: str, *, rebuilding: bool = False) -> DenseIndex:
-    """Open the index; if `rebuilding`, an unusable folder is replaced. Raises as `connect_chroma` does."""
+    """Open the index. With `rebuilding`, an unusable folder is replaced. Raises as `connect_chroma` does."""
     try:
         return DenseIndex(place, embedder=embedder)
     except StorageError:
@@ -202,13 +202,13 @@ REBUILD_PREFIX = "rebuilt-"
 
 
 class DenseRebuild:
-    """A new index of one corpus under construction; `switch` replaces the old one by it."""
+    """A new index of one corpus that is being built; `switch` puts it in the place of the old one."""
 
     def __init__(self, index: DenseIndex, corpus: str, old: Any, new: Any) -> None:
         self._index, self._corpus, self._old, self._new = index, corpus, old, new
 
     def adopt(self, passages: Sequence[Passage]) -> set[str]:
-        """Copy the current vectors of these passages from the old index; return the ids of passages still missing."""
+        """Copy the vectors of unchanged passages from the old index; return the ids of the other passages."""
         with translate_chroma_errors(self._index.place):
             missing = {passage.id: passage for passage in passages}
             for key in self._new.get(ids=list(missing), include=[])["ids"] if missing else ():

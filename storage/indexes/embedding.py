@@ -1,7 +1,8 @@
-"""Embedders: texts in, unit vectors out; MiniLM on this machine, or any of Chroma's embedding functions by name.
+"""Embedders turn texts into unit vectors: MiniLM on this machine, or any of Chroma's embedding functions by name.
 
-Heavy libraries are imported at first use, as are the models of the readers at the end. Chroma passes on whatever a
-service's client raises, sometimes with the request; here only one line without any key is raised.
+Heavy libraries are imported, and the models of `load_token_states` and `load_answer_reader` loaded, at first use. An
+error of an embedding service may contain the request or a key, and Chroma passes it on. So it is replaced by one line
+without secrets.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model and its version, without secrets; stored with every index that has its vectors."""
+        """Return how well the model knows the script of `text`, from 0, not at all, to 1, fully."""
 
     @property
     def dimensions(self) -> int:
@@ -45,10 +46,10 @@ class Embedder(Protocol):
         """Return how well the model knows the script of `text`: 0 not at all, 1 fully."""
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Embed texts in order, including empty ones; texts longer than the model reads are cut. Blocks.
+        """Embed texts in order, including empty ones. A text longer than the model can read is cut. Blocks.
 
-        `polite` leaves a core to others: for bulk work in a process that also answers. Raises `EmbeddingUnavailable` if
-        the service fails.
+        `polite` leaves one core to others, for bulk work in a process that also answers. Raises `EmbeddingUnavailable`
+        if the service fails.
         """
 
 
@@ -56,7 +57,7 @@ REMEMBERED_VECTORS = 8_192  # of 384 numbers each: 12 MiB
 
 
 class VectorMemory:
-    """A cache of vectors for texts that recur, such as sentences of a popular page; for several threads."""
+    """A cache of vectors for texts that recur, such as sentences of a popular page. Safe for several threads."""
 
     def __init__(self, embedder: Embedder, most: int = REMEMBERED_VECTORS) -> None:
         self._embedder, self._most = embedder, most
@@ -89,10 +90,10 @@ class VectorMemory:
 
 
 class RememberingEmbedder:
-    """An embedder that first looks for vectors made elsewhere."""
+    """An embedder that first looks in its cache, to which `remember` adds vectors made elsewhere."""
 
     def __init__(self, embedder: Embedder, most: int = 2 * REMEMBERED_VECTORS) -> None:
-        """Remember at most so many vectors."""
+        """Wrap an embedder, with a cache of at most `most` vectors."""
         self._embedder, self._memory = embedder, VectorMemory(embedder, most)
         self.name, self.dimensions = embedder.name, embedder.dimensions
         self.remember = self._memory.remember
@@ -110,12 +111,12 @@ HIDDEN = "[hidden]"
 
 
 def is_secret(name: str) -> bool:
-    """Return whether an option or variable with this name holds a secret."""
+    """Return whether an option or environment variable of this name contains a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
-    """Return the secret values in `options` and in `environment`, where Chroma's functions look for theirs."""
+    """Return the secret values in `options` and in `environment`, which Chroma's functions read."""
     secret_options = {
         name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")
     }
@@ -124,7 +125,7 @@ def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) 
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets, users and passwords in addresses, and partly shown keys by `[hidden]`."""
+    """Replace secrets by `[hidden]`, also user and password in addresses, and keys of which a service shows a part."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = re.sub(r"(?<=://)[^/@\s]+@", f"{HIDDEN}@", text)
@@ -159,7 +160,7 @@ EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
 def open_chroma_embedder(
     function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
 ) -> "ChromaEmbedder":
-    """Open and try one of Chroma's embedding functions. Raises `EmbeddingUnavailable`."""
+    """Open one of Chroma's embedding functions, and embed a text to try it. Raises `EmbeddingUnavailable`."""
     known = _load_chroma_functions() if known is None else known
     if function not in known:
         near = ", ".join(get_close_matches(function, ["minilm", *known], cutoff=0.4)) or "minilm"
@@ -184,12 +185,12 @@ class ChromaEmbedder:
         self.dimensions = self._call([PROBE]).shape[1]
 
     def knows(self, text: str) -> float:
-        """Return 1, as the training of other models is unknown."""
+        """Return 1 for every text, as the training of these models is unknown."""
         del text
         return 1.0
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Embed texts as `Embedder` says; blank texts are not sent, and get zeros."""
+        """Embed texts as `Embedder.embed` does. Blank texts are not sent to the function, and get zeros."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         filled = [place for place, text in enumerate(texts) if text.strip()]
         size = POLITE_BATCH if polite else SERVICE_BATCH
@@ -222,7 +223,7 @@ def _load_chroma_functions() -> Mapping[str, Callable[..., EmbeddingFunction]]:
 
 
 def _digest_options(options: Mapping[str, Any]) -> str:
-    """Hash the options except their secrets: a new key for the same model is the same configuration."""
+    """Hash the options without their secrets, so that a new key for the same model does not change the hash."""
     open_ones = {name: value for name, value in options.items() if not is_secret(name)}
     return hashlib.sha256(json.dumps(open_ones, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
@@ -239,17 +240,17 @@ ROUNDED = "-int8"  # the part of a model's name for 8-bit computation
 
 
 def are_comparable(name: str, other: str) -> bool:
-    """Return whether vectors of both embedders can be compared: they are of one model, with 8 or 32 bits."""
+    """Return whether vectors of two embedders can be compared: both are of one model, which may have 8 or 32 bits."""
     return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
 
 
 def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, threads: int = 0) -> Embedder:
-    """Open the embedder of the settings: "minilm", which has no options, or one of Chroma's functions.
+    """Open the embedder that the settings name: "minilm", which has no options, or one of Chroma's functions.
 
-    "minilm" computes with 8 or 32 `bits` in so many `threads`, 0 for one per core. The last opened model stays loaded,
-    as do those of the functions below.
+    "minilm" computes with 8 or 32 `bits` in this many `threads`; 0 means one for each core. The last opened model stays
+    loaded, as do those of the functions below.
 
-    Raises `EmbeddingUnavailable` if the name is unknown, it cannot be opened, or its service does not answer.
+    Raises `EmbeddingUnavailable` if the name is unknown, the embedder cannot be opened, or its service does not answer.
     """
     if function != MINILM:
         return open_chroma_embedder(function, options)
@@ -273,20 +274,24 @@ INDEX_SCHEMA = 2  # incremented with every change of the index contents; indexes
 
 
 def aliases_text(document: Document, passage: Passage) -> str:
-    """Return a document's other titles for its first passage, empty for others; only the lexical index has them."""
+    """Return a document's other titles for its first passage, or an empty text for its other passages.
+
+    Only the lexical index contains these titles.
+    """
     return "\n".join(document.aliases) if passage.position == 0 else ""
 
 
 def indexed_text(document: Document, passage: Passage) -> str:
-    """Return title, section and text on separate lines: a passage is also found by its headings."""
+    """Return title, section and text of a passage on separate lines, so that it is also found by its headings."""
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenStates:
-    """A text's tokens without the special ones at its ends: their ids, and states after each of `minilm.LAYERS`.
+    """A text's tokens, except the special ones at its ends: their ids, and their states after each of `minilm.LAYERS`.
 
-    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,), also of length 1, is the text's vector.
+    Each of `layers` is float32 (tokens, WIDTH), with rows of length 1. `mean` is the text's vector (WIDTH,), of length
+    1.
     """
 
     ids: NDArray[np.int32]
@@ -298,7 +303,7 @@ Found = TypeVar("Found")
 
 
 class LazyReader(Generic[Found]):
-    """Loads a model by `load` at the first call, and runs it in the threads of `worker`: `await reader(...)`."""
+    """A model that `load` loads at the first call, and that runs in the threads of `worker`: `await reader(...)`."""
 
     def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
         self._load = load

@@ -18,7 +18,7 @@ PROBE_WORDS = 8  # of a passage of each corpus, to test whether a search works
 
 
 async def find_probe(manifest: Manifest) -> str:
-    """Return words to search for, from the first passage of each corpus; empty if there are no passages."""
+    """Return words to search for, taken from the first passage of each corpus; empty if there are no passages."""
     firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
     texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
     return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
@@ -27,7 +27,7 @@ async def find_probe(manifest: Manifest) -> str:
 def find_stale_indexes(
     home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
 ) -> tuple[str, ...]:
-    """Return why the indexes of a home do not fit its manifest; empty if they do. Blocks.
+    """Return the reasons why the indexes of a home do not fit its manifest; empty if they fit. Blocks.
 
     Only the home's owner may call this. Raises `IndexStale` if a search for `probe` fails.
     """
@@ -53,7 +53,7 @@ _LOST_HINT = (
 
 
 def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
-    """Raise `DatabaseUnusable` if SQLite's file is missing or empty but its indexes are not. Blocks."""
+    """Raise `DatabaseUnusable` if SQLite's file is missing or empty, but there are indexes. Blocks."""
     file = home / "footnote.db"
     if holds_passages(file):
         return

@@ -52,12 +52,13 @@ def passage_terms(document: Document, passages: Iterable[Passage]) -> tuple[str,
 
 
 class LexicalIndex:
-    """A tantivy index in its folder that records up to which change of the manifest it is complete."""
+    """A tantivy index in its own folder. It records the manifest change up to which it is complete."""
 
     def __init__(self, folder: Path, *, rebuilding: bool = False) -> None:
         """Open the index in `folder`, or create an empty one. Raises `IndexStale` if it cannot be used.
 
-        With `rebuilding`, a new index is built next to it, or continued, and `switch` replaces the old one.
+        With `rebuilding`, a new index is started next to it, or an earlier rebuild is continued. Then `switch` replaces
+        the old index.
         """
         self._target = folder
         self._folder = folder = folder.with_name(f"{folder.name}.new") if rebuilding else folder
@@ -70,11 +71,14 @@ class LexicalIndex:
 
     @property
     def name(self) -> str:
-        """A name among the manifest's followers that no other index has."""
+        """The name of this index in the manifest's list of followers; no other index has it."""
         return str(self._stamp["name"])
 
     def follow(self, added: Iterable[IndexedVersion], retired: Iterable[int], upto: int) -> None:
-        """Add versions, remove retired ones, and commit, so that searches see `upto`; may be repeated after errors."""
+        """Add versions, remove retired ones, and commit. From then on, searches see the manifest change `upto`.
+
+        After an error, the call may be repeated.
+        """
         tantivy = _load_tantivy()
         versions = tuple(added)
         reached = self._stamp["reached"]  # it may already hold versions newer than `followed`
@@ -97,7 +101,10 @@ class LexicalIndex:
         self._write_stamp(followed=upto)
 
     def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[dict[Place, float], int]:
-        """Return the BM25 scores of the `k` best passages sharing a term, and the last change that the search saw."""
+        """Return the BM25 scores of the `k` best passages that share a term with the text.
+
+        Also return the manifest change up to which the index had followed at the time of the search.
+        """
         groups = self._expand(text)
         with self._translating_errors():
             with self._switching:
@@ -109,7 +116,7 @@ class LexicalIndex:
             ), followed
 
     def places(self) -> frozenset[Place]:
-        """Return every passage in the index."""
+        """Return the place of every passage in the index."""
         tantivy = _load_tantivy()
         with self._translating_errors():
             searcher = self._index.searcher()
@@ -123,14 +130,17 @@ class LexicalIndex:
             return int(self._index.searcher().num_docs)
 
     def stale(self, expected: int, *, most: float = CHECKED_BYTES) -> str:
-        """Return why the index cannot serve `expected` passages; empty if it can. Verifies at most `most` bytes."""
+        """Return the reason if the index cannot serve `expected` passages; empty if it can.
+
+        At most `most` bytes of its files are compared with their checksums.
+        """
         if (count := self.count()) < expected:
             return f"The lexical index holds {count:,} of {expected:,} passages."
         damaged = _find_damaged_file(self._folder, most)
         return f"The lexical index is damaged: {damaged} is not as it was written." if damaged else ""
 
     def clear(self) -> None:
-        """Remove everything; the index has then followed no change."""
+        """Remove everything. Afterwards, the index has not followed any change."""
         with self._translating_errors():
             self._write_stamp(followed=0)
             writer = self._open_writer()
@@ -141,7 +151,7 @@ class LexicalIndex:
                 self.followed = 0
 
     def begin_again(self) -> None:
-        """Clear an index that is rebuilt in place; one that is rebuilt next to the old one continues."""
+        """Clear the index if it is rebuilt in place. An index that is rebuilt next to the old one keeps its content."""
         if self._folder == self._target:
             self.clear()
 
@@ -160,7 +170,7 @@ class LexicalIndex:
             self._index = _open_index(self._folder)
 
     def close(self) -> None:
-        """Wait for merges, and release the folder."""
+        """Wait until tantivy has merged its files, and release the folder."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with self._translating_errors():
@@ -184,7 +194,7 @@ class LexicalIndex:
             self._stamp = stamp
 
     def _expand(self, text: str) -> list[tuple[str, ...]]:
-        """Return for each term of a question its forms in the indexed languages."""
+        """Return, for each term of a question, its forms in the question's language and in the indexed languages."""
         language = detect_language(text)
         known = self._stamp["languages"]
         languages = [language] if language in known else [language, *known]
@@ -194,7 +204,10 @@ class LexicalIndex:
     def _find_all(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float] | None:
-        """Search all corpora and filter by scope, faster for a broad one; None if better hits might be missing."""
+        """Search all corpora at once, and keep the hits of these corpora; that is faster if they are most of the index.
+
+        Return None if these corpora are too small a part, or if hits of theirs might be missing.
+        """
         within = sum(searcher.doc_freq("corpus", corpus) for corpus in corpora)
         if within < WITHOUT_SCOPE * searcher.num_docs:
             return None
@@ -230,7 +243,10 @@ def _place(document: Any) -> Place:
 
 
 def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each term of `word` its forms in these languages; the first language decides the number of terms."""
+    """Return, for each term of `word`, its forms in these languages.
+
+    If the languages do not have the same number of terms for the word, only those of the first language are returned.
+    """
     forms = [terms(word, language) for language in languages]
     if len({len(form) for form in forms}) > 1:
         forms = forms[:1]
@@ -279,7 +295,10 @@ def _prepare(index: Any) -> Any:
 
 
 def _find_damaged_file(folder: Path, most: float) -> str:
-    """Return the name of a file that does not match tantivy's checksum, or empty; a search could fail or be wrong."""
+    """Return the name of the first file that does not match tantivy's checksum; empty if all match.
+
+    At most `most` bytes are read. With a damaged file, searches could fail or return wrong hits.
+    """
     segments = json.loads((folder / "meta.json").read_text())["segments"]
     for segment in segments:
         name = segment["segment_id"].replace("-", "")

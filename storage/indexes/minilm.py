@@ -1,12 +1,12 @@
 """all-MiniLM-L6-v2 on this machine's processor: the vectors of whole texts, and the states of single tokens.
 
 Chroma's own function for this model tokenizes one text at a time and pads each to 256 tokens. Here, texts of similar
-length share small batches that fit the processor's cache, and each batch runs on one core without onnxruntime's thread
-pool: several batches run at once, a query takes one core, and no thread spins. With eight bits, each text is a batch of
-its own: numbers are scaled by the largest of a batch, and a vector must depend on its text alone.
+length share small batches that fit the processor's cache. Each batch runs on one core, without onnxruntime's thread
+pool: several batches run at once, a query takes one core, and no thread waits actively. With eight bits, each text is a
+batch of its own: numbers are scaled by the largest of a batch, and a vector must depend on its text alone.
 
 The support check compares sentences token by token, in a few milliseconds, always with eight bits: that is 2.7 times as
-fast as 32 bits, and a state's cosine with the original is .99.
+fast as 32 bits, and the cosine of a state with its 32-bit state is .99.
 """
 
 import hashlib
@@ -67,7 +67,10 @@ def check_model(folder: Path) -> None:
 
 
 def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp]]:
-    """Group positions of texts by similar `lengths` into batches of at most `tokens` with padding, longest first."""
+    """Group the positions of texts with similar `lengths` into batches, longest first.
+
+    A batch has at most `tokens` tokens, including padding.
+    """
     order, batches, start = np.argsort(np.negative(lengths), kind="stable"), [], 0
     while start < len(order):
         size = max(1, tokens // lengths[order[start]])
@@ -77,7 +80,7 @@ def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Pad rows of token ids with 0 to one array; return it and the length of each row."""
+    """Return rows of token ids as one array, padded with 0, and the length of each row."""
     lengths = np.array([len(row) for row in rows], np.int32)
     ids = np.zeros((len(rows), int(lengths.max())), np.int32)
     for line, row in zip(ids, rows, strict=True):
@@ -97,8 +100,8 @@ LARGEST_WEIGHT, LARGEST_WITHOUT_VNNI = 127, 63
 def open_minilm(folder: Path | None = None, bits: int = 32, threads: int = 0) -> "MiniLM":
     """Check and load the model, with 32 or 8 bits, in 0.2 s; imports take another 0.2 s.
 
-    It computes in so many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
-    `EmbeddingUnavailable`.
+    It computes in this many threads; 0 means one for each core. A few texts are computed in the caller's own thread.
+    Raises `EmbeddingUnavailable`.
     """
     folder = folder or find_model_folder()
     check_model(folder)
@@ -160,7 +163,7 @@ class MiniLM:
 
 
 def open_session(model: bytes, folder: Path | None = None, *, log_level: int = 3) -> Any:
-    """Open a model on one thread; `folder` has external weights, and log level 3 shows only errors."""
+    """Open a model that runs on one thread. `folder` contains its external weights; log level 3 shows only errors."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -172,7 +175,7 @@ def open_session(model: bytes, folder: Path | None = None, *, log_level: int = 3
 
 
 def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
-    """Load the model's tokenizer, which returns at most so many tokens per text."""
+    """Load the model's tokenizer, which returns at most `most` tokens per text."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)
@@ -180,7 +183,7 @@ def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
 
 
 def largest_weight(bits: int) -> int:
-    """Return the largest rounded weight for this processor; 0 if weights are not rounded."""
+    """Return the largest integer to which this processor may round weights; 0 if weights are not rounded."""
     if bits != ROUNDED_BITS:
         return 0
     return LARGEST_WITHOUT_VNNI if _sums_in_16_bits() else LARGEST_WEIGHT

@@ -31,8 +31,9 @@ def build_vector_graph(weights: Path, largest: int = 0) -> bytes:
     """Serialize the graph of text vectors over the safetensors file `weights`.
 
     With `largest`, weights are rounded to integers up to it. Inputs: `ids` int32 (texts, tokens), 0 after a text's end;
-    `unseen` float32 (texts, 1, 1, tokens), `UNSEEN` there and 0 elsewhere; `shares` float32 (texts, 1, tokens), the
-    weight of each token in its text's mean. Output: `vectors` float32 (texts, 1, WIDTH), not yet of length 1.
+    `unseen` float32 (texts, 1, 1, tokens), `UNSEEN` after a text's end and 0 elsewhere; `shares` float32 (texts, 1,
+    tokens), the weight of each token in its text's mean. Output: `vectors` float32 (texts, 1, WIDTH), not yet of length
+    1.
     """
     graph = _Graph(weights, largest)
     *_, last = graph.states()
@@ -59,7 +60,7 @@ def build_states_graph(weights: Path, layers: Sequence[int], largest: int = 0) -
 
 
 def build_reader_model(weights: Path) -> Any:
-    """Build the ONNX model of the answer reader, whose `weights` add a last layer, "head", to MiniLM's.
+    """Build the ONNX model of the answer reader from its `weights`, which add a last layer, "head", to MiniLM's layers.
 
     Inputs: `ids` int32 (texts, tokens); `kinds` int32 (texts, tokens), 0 in the question and 1 in the passage; `unseen`
     float32 (texts, 1, 1, tokens). Output: `found` float32 (texts, tokens, 2): the score of each token as the answer,
@@ -75,7 +76,7 @@ def build_reader_model(weights: Path) -> Any:
 
 
 class _Graph:
-    """A graph under construction; a method adds nodes and returns the name of their output.
+    """A graph that is being built. A method that adds nodes returns the name of their output.
 
     Between layers, states are flat, (texts * tokens, WIDTH), because `Gemm` needs a matrix and reads the weights as
     they are stored, one row per output.
@@ -106,10 +107,10 @@ class _Graph:
         return heights
 
     def _embedded(self, *, packed: bool, kinds: bool) -> str:
-        """Add the sum of the tables for word, position and token type.
+        """Add the sum of the embeddings of word, position and token type.
 
-        A token's position is its place in the row, or, if `packed`, the input `positions`. Its type is the first one,
-        or, if `kinds`, the input `kinds`.
+        A token's position is its index in the row, or with `packed`, that in the input `positions`. Its type is the
+        first one, or with `kinds`, that in the input `kinds`.
         """
         table = "embeddings.{}_embeddings.weight".format
         words = self._node("Gather", [self._weight(table("word")), "ids"], "words")
@@ -181,7 +182,7 @@ class _Graph:
         return self._node("Gemm", [states, *dense], f"{name}out", transB=1)
 
     def _rounded_gemm(self, name: str, states: str) -> str:
-        """Add an integer product, in the form that onnxruntime fuses to one operator."""
+        """Add a layer's product as a product of integers, in the form that onnxruntime fuses to one operator."""
         weight = self._arrays[f"{name}weight"]
         steps = np.maximum(np.abs(weight).max(axis=1), EPSILON) / self._largest
         whole = self._constant(f"{name}whole", np.rint(weight / steps[:, np.newaxis]).astype(np.int8).T)
@@ -193,7 +194,10 @@ class _Graph:
         return self._node("Add", [scaled, self._weight(f"{name}bias")], f"{name}out")
 
     def _rounded(self, states: str) -> list[str]:
-        """Round states to eight bits, once for all products; return the names of the numbers, scale, and zero."""
+        """Add the rounding of states to eight bits, done once for all products that use them.
+
+        Return the names of the rounded states, their scale, and their zero point.
+        """
         names = [f"{states}.{part}" for part in ("rounded", "step", "zero")]
         if all(node.name != names[0] for node in self._nodes):
             self._nodes.append(helper.make_node("DynamicQuantizeLinear", [states], names, name=names[0]))

@@ -49,7 +49,7 @@ _TELLING = {
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of the language of `text`, by its first 2,000 characters; "" if unsure."""
+    """Return the ISO 639-1 code of a text's language, detected in its first 2,000 characters; "" if unsure."""
     return _detect_language(text[:_CHARACTERS_READ])
 
 
@@ -73,9 +73,10 @@ def _detect_han_or_kana(scripts: Counter[str]) -> str:
 
 
 def _detect_by_words(text: str, script: str) -> str:
-    """Return the language of one script with the most function words and letters in the text; "" if unsure.
+    """Return the language, among those of one script, whose function words and letters fit best; "" if unsure.
 
-    Acronyms do not count, nor do letters of capitalised words: names keep the spelling of their own language.
+    Acronyms do not count, and neither do letters of capitalised words, as names keep the spelling of their own
+    language.
     """
     scores: defaultdict[str, float] = defaultdict(float)
     weights, telling = _word_weights(script), _telling_letters(script)
@@ -111,7 +112,7 @@ def _telling_letters(script: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=8)
 def _word_weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return each function word with its languages and their weight: the fewer languages, the higher."""
+    """Return each function word with its languages and its weight, which is higher if it occurs in fewer languages."""
     holders = defaultdict[str, list[str]](list)
     for language in _LANGUAGES[script]:
         for word in stop_words(language):

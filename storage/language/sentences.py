@@ -1,7 +1,7 @@
 """Split text of any script into blocks (paragraphs, list items, headings, table rows) and into sentences.
 
-A line break ends a block at a blank line, list item, row or heading; any other is a soft wrap. In a block, one pattern
-finds every mark that could end a sentence, and the text around the mark decides.
+A line break ends a block if there is a blank line, list item, row or heading; any other break is a soft wrap. In a
+block, one pattern finds every mark that could end a sentence, and the text around the mark decides.
 """
 
 import re
@@ -53,14 +53,14 @@ def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_separate(line: str, following: str, width: int) -> bool:
-    """Return whether the break between two lines ends a block. `width` is the length of the longest line around."""
+    """Return whether the break between two lines ends a block. `width` is the length of the longest nearby line."""
     if _ITEM.match(following) or _MARKED_ALONE.match(line) or _MARKED_ALONE.match(following):
         return True
     return is_row(line) or is_row(following) or _is_heading(line, following, width)
 
 
 def _is_heading(line: str, following: str, width: int) -> bool:
-    """Return whether a short line was broken although the next, capitalised word would have fitted."""
+    """Return whether a short line is a heading: the first word of the next line would have fitted into it."""
     next_word = _NEXT_WORD.match(following)
     if next_word is None or len(line) > _LONGEST_HEADING or _OPEN_ENDED.search(line):
         return False
@@ -134,7 +134,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _split_at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
-    """Yield a sentence; a long one of a script without full stops is split at spaces."""
+    """Yield a sentence as one span, or in parts split at spaces if it is long and its script has no full stops."""
     if end - start > _LONG_UNPUNCTUATED:
         for space in _SOUTHEAST_SPACE.finditer(block, start, end):
             if space.start() - start >= _LONG_UNPUNCTUATED:
@@ -163,7 +163,7 @@ def _find_cuts(block: str) -> Iterator[int]:
 
 
 def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `sought`, several times faster than `finditer`: `begins` matches their first characters."""
+    """Yield the matches of `sought`. `begins` matches their first characters, so this is faster than `finditer`."""
     begin = begins.search(text)
     while begin:
         match = sought.match(text, begin.start())
@@ -173,7 +173,7 @@ def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -
 
 
 def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
-    """Return whether the sentence from `begin` ends at `end`, after a mark and its closing quotes."""
+    """Return whether the sentence that starts at `begin` ends at `end`, which is after a mark and closing quotes."""
     following = _OPENING.match(block, end)
     place = following.end() if following else end
     next_char = block[place : place + 1]
@@ -189,14 +189,14 @@ def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: boo
 
 
 def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
-    """Return whether a mark at `start` is alone in brackets, or a lower-case letter at `place` follows."""
+    """Return whether the sentence continues: the mark at `start` follows a bracket, or a lower-case letter follows."""
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
 
 
 def _is_period_end(before: str, block: str, place: int) -> bool:
-    """Return whether a single period ends the sentence `before`; the next word is at `place` of the block."""
+    """Return whether the full stop after `before` ends the sentence; the next word is at `place` in the block."""
     lead = _BEFORE_TOKEN.match(before)
     token = before[lead.end() if lead else 0 :].lstrip("'")
     head = before[: len(before) - len(token)].rstrip()
@@ -223,13 +223,13 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
 
 
 def _is_label(head: str, token: str) -> bool:
-    """Return whether a letter is a label, as in "see app. B"; any other is an initial."""
+    """Return whether a single letter is a label, such as "B" in "see app. B", and not an initial."""
     lead = head[:-1].rsplit(None, 1)[-1:] if len(token) == 1 and head.endswith(".") else []
     return bool(lead) and lead[0].casefold() in load_word_lists("abbreviations")["number"]
 
 
 def _is_counted(block: str, place: int, word: str) -> bool:
-    """Return whether a number, a letter, or an abbreviation with its number is at `place`."""
+    """Return whether a number, a label, or an abbreviation with a number begins at `place`, as after "No."."""
     if word[:1].isdecimal() or _ROMAN.match(block, place):
         return True
     known = load_word_lists("abbreviations")
@@ -240,7 +240,10 @@ def _is_counted(block: str, place: int, word: str) -> bool:
 
 
 def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
-    """Return whether a word with a period ends a sentence; `starts` and `numbered` describe the word after it."""
+    """Return whether the full stop after a word ends the sentence.
+
+    `starts`: the next word often starts sentences. `numbered`: a number follows.
+    """
     known, word = load_word_lists("abbreviations"), token.casefold()
     if word in known["last"]:
         return True
@@ -253,7 +256,7 @@ def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
 
 
 def _is_ordinal(head: str, number: str, word: str) -> bool:
-    """Return whether a number with a period is an ordinal, part of a German date, or follows a colon."""
+    """Return whether a number with a full stop is an ordinal, part of a date, or comes after a colon."""
     if len(number) > _ORDINAL_DIGITS:
         return False
     lead = head.rsplit(None, 1)[-1].casefold() if head else ""

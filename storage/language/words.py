@@ -45,7 +45,7 @@ def fold_spelling(word: str) -> str:
 
 @lru_cache(maxsize=8)
 def load_word_lists(name: str) -> Mapping[str, frozenset[str]]:
-    """Return the list `name`: the words of each kind, as they are written."""
+    """Return the word lists in the file `name`: for each kind, its words as they are written there."""
     lines = files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines()
     found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for line in lines:
@@ -105,7 +105,7 @@ def words(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Count words between spaces; two characters of an unspaced script, or its punctuation, count as one word."""
+    """Count the words of a text. In scripts without spaces, two characters, or a punctuation mark, count as one word."""
     if text.isascii():
         return len(text.split())
     rest, characters = _COUNTED_BY_CHARACTER.subn(" ", text)
@@ -123,7 +123,7 @@ def terms(text: str, language: str = "") -> list[str]:
 
 
 class _KnownTerms(dict[str, tuple[str, ...]]):
-    """A cache of strings without white space and their terms, which are computed if missing."""
+    """A cache of strings without white space and their terms. The terms of an unknown string are computed."""
 
     most = 100_000
 
@@ -152,12 +152,15 @@ def _known_terms(language: str) -> _KnownTerms:
 
 
 def content_words(text: str, language: str = "") -> list[str]:
-    """Return the words of `text` except stop words, which acronyms in capitals ("US", "WHO") are usually not."""
+    """Return the words of `text` except stop words. An acronym in capitals ("US", "WHO") is not taken for a stop word."""
     return _list_content_words(text, language, whole=True)
 
 
 def _list_content_words(text: str, language: str, *, whole: bool) -> list[str]:
-    """Return the content words of a text, or, if not `whole`, of a part of a text that is not all in capitals."""
+    """Return the content words of a text.
+
+    `whole` is False for a part of a text; only a whole text may be all in capitals.
+    """
     left_out = stop_words(language)
     listed = words(text)
     shouted = whole and len(listed) > 1 and text.isupper()
@@ -241,7 +244,7 @@ def _terms_of(word: str, language: str) -> tuple[str, ...]:
 
 
 def _pieces(run: str) -> tuple[str, ...]:
-    """Return the pairs of neighbouring characters of a run, and the characters that have a meaning alone."""
+    """Return the pairs of neighbouring characters of an unspaced run, and the characters that mean something alone."""
     units: list[str] = []
     for char in run:
         if units and unicodedata.category(char).startswith("M"):
@@ -253,7 +256,7 @@ def _pieces(run: str) -> tuple[str, ...]:
 
 
 def _number(number: str, language: str) -> str:
-    """Return a number without separators of thousands and with a decimal point."""
+    """Return a number with a decimal point and without thousands separators."""
     if language in _DECIMAL_COMMA:
         if _THOUSANDS_DOTTED.fullmatch(number):
             return number.replace(".", "").replace(",", ".")
@@ -265,7 +268,7 @@ def _number(number: str, language: str) -> str:
 
 
 def _stem(word: str, language: str) -> str:
-    """Return the stem of a word in plain spelling; empty for a lone apostrophe."""
+    """Return the stem of a word, in plain spelling; empty if the word is only an apostrophe."""
     if word.isascii() and word.isalpha():
         stemmer = _stemmer(_chosen_language("Latin", language), threading.get_ident())
         return (stemmer and stemmer.stemWord(word.lower())) or word.lower()
@@ -278,7 +281,7 @@ def _stem(word: str, language: str) -> str:
 
 
 def _chosen_language(script: str, language: str) -> str:
-    """Return the language whose stemmer is used for a word in this script."""
+    """Return the language of the stemmer to use: `language` if it has this script, else the script's usual language."""
     return language if language and _SCRIPTS.get(language, "Latin") == script else _USUAL_LANGUAGE.get(script, "")
 
 
@@ -305,7 +308,7 @@ def _is_stop(word: str, listed: frozenset[str]) -> bool:
 
 
 def _language_of_run(run: str, language: str) -> str:
-    """Return the language whose stop words apply to an unspaced run."""
+    """Return the language whose stop words apply to an unspaced run: Japanese, Thai or Chinese."""
     if language in {"ja", "th", "zh"}:
         return language
     return "th" if script_of(run[0]) == "Thai" else "ja" if _KANA.search(run) else "zh"

@@ -15,7 +15,7 @@ from storage.types import ApprovedExample, EntryKind, LogEntry
 
 @dataclass(frozen=True)
 class ChannelOverrides:
-    """Channel settings by admins, for channels such as `slack:T1/C1`. Every method raises `StorageError`."""
+    """Channel settings made by admins, for channels such as `slack:T1/C1`. Every method raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now
@@ -26,7 +26,7 @@ class ChannelOverrides:
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:
-        """Set a key of a channel, or remove it with None; record the admin and the previous value."""
+        """Set a key of a channel, or remove it if the value is None. The log gets the admin and the previous value."""
         body = {"key": key, "was": was, "now": value, "by": by}
         rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self.clock())
         text = None if value is None else encode_json(value)
@@ -46,7 +46,10 @@ _ANSWER = "pinned_answer"  # key in the body of an example: the answer that is p
 
 @dataclass(frozen=True)
 class ApprovedExamples:
-    """The answers that admins approved as examples or pinned; changes are recorded. Raises `StorageError`."""
+    """The answers that admins approved as examples or pinned; each change is logged.
+
+    Every method raises `StorageError`.
+    """
 
     database: Database
     clock: Clock = utc_now
@@ -58,7 +61,7 @@ class ApprovedExamples:
         return tuple(replace(one, body=body) for one, body in split if body or one.body == body)
 
     async def answers(self) -> tuple[ApprovedExample, ...]:
-        """Return the pinned answers, newest first, except retracted ones."""
+        """Return the pinned answers, newest first, except those that were retracted."""
         pinned = [row for row in await self._read() if _ANSWER in row.body]
         return tuple(replace(row, body=row.body[_ANSWER]) for row in pinned)
 
@@ -80,7 +83,7 @@ class ApprovedExamples:
         return await self.database.read(fetch)
 
     async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
-        """Store an example; return whether it was new. An existing one stays as it was approved."""
+        """Store an example, and return whether it was new. An existing example stays as it was approved."""
 
         def change(connection: Connection) -> bool:
             body = _read_body(connection, example.turn_id)
@@ -109,7 +112,7 @@ class ApprovedExamples:
         return await self._change(lambda connection: bool(connection.execute(changed).rowcount), entry)
 
     async def pin_answer(self, answer: ApprovedExample, entry: LogEntry) -> None:
-        """Pin an answer to the question of its turn, replacing any earlier one."""
+        """Pin an answer to the question of its turn, in place of any answer that is pinned to it."""
 
         def change(connection: Connection) -> bool:
             body = {**(_read_body(connection, answer.turn_id) or {}), _ANSWER: answer.body}

@@ -1,7 +1,7 @@
 """The audit log: append entries and read them.
 
-Entries are only ever added, and each enters the record's tree by its leaf; the database refuses anything else. The
-manifest has the current documents, the log those at the time of each turn.
+Entries are only ever added. Each gets a leaf in the record's tree. The database refuses any other change. The manifest
+has the current documents; the log has those at the time of each turn.
 """
 
 import secrets
@@ -47,7 +47,7 @@ class AuditLog:
     """Receives entries once they are committed; never blocks or raises."""
 
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
-        """Append entries, all or none, and return their numbers; they are committed when this returns.
+        """Append entries, all or none, and return their numbers. They are committed when this returns.
 
         Raises `TypeError` or `ValueError` for a body that is not strict JSON.
         """
@@ -66,13 +66,13 @@ class AuditLog:
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def of_kind(self, kind: EntryKind, since: datetime) -> tuple[LogEntry, ...]:
-        """Return the entries of a kind since then, oldest first."""
+        """Return the entries of a kind since a moment, oldest first."""
         chosen = entries.c.kind == kind.value, entries.c.at >= since
         query = select(*ENTRY_COLUMNS).where(*chosen).order_by(entries.c.seq)
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
-        """Return the opening entries of turns that were never closed, oldest first; if set, only `before` then."""
+        """Return the opening entries of turns that were never closed, oldest first; with `before`, only older ones."""
         closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
         # A turn's first entry opens it, so the index suffices: this query runs at every start, over long records.
         left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
@@ -82,7 +82,7 @@ class AuditLog:
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(ordered))))
 
     async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
-        """Return at most `limit` ids of turns that begin with `prefix`."""
+        """Return the ids of turns that begin with `prefix`, at most `limit` of them."""
         matching = select(entries.c.turn_id).where(entries.c.turn_id.startswith(prefix, autoescape=True))
         query = matching.distinct().order_by(entries.c.turn_id).limit(limit)
         return await self.database.read(lambda connection: tuple(connection.execute(query).scalars()))
@@ -96,7 +96,7 @@ class AuditLog:
 
 
 def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str, Any]]:
-    """Convert entries to rows; `at` is the time of those without one. Raises as `append` does."""
+    """Convert entries to rows. Entries without a time get the time `at`. Raises as `append` does."""
     return [
         {"turn_id": entry.turn_id, "kind": entry.kind.value, "at": entry.at or at, "body": encode_json(entry.body)}
         for entry in added
@@ -104,7 +104,7 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 
 
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """Insert rows and their derived rows within a transaction, and return their numbers."""
+    """Insert rows, and the rows derived from them, within a transaction; return the entries' numbers."""
     first = lock_record(connection) + 1
     sealed = [seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
@@ -116,10 +116,10 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def lock_record(connection: Connection) -> int:
-    """Return the highest number ever used, and block other inserts until the end of the transaction.
+    """Return the highest number ever used, and block other inserts until this transaction ends.
 
     So numbers have no gaps, and their order is the order of commits. Code that reads the record to decide which entries
-    to add takes the lock first.
+    to add must take this lock first.
     """
     if connection.dialect.name == "sqlite":  # one writer at a time
         return int(connection.execute(_LAST_NUMBER).scalar_one())
@@ -159,7 +159,7 @@ def _fetch_turns(
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Clocks that can be compared with this process's own."""
+    """Other clocks, to be compared with this process's own: the server's, and that of the last entry."""
 
     server: datetime | None  # the database server's time; None for SQLite
     newest: datetime | None  # when the last entry was written; None for an empty log

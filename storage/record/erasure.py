@@ -1,7 +1,7 @@
-"""Erase the texts of a person, a conversation or old entries from the record, and record the erasure.
+"""Erase the texts of a person, a conversation or old entries from the record, and log the erasure.
 
-Bodies are erased with their salts. The entries and their leaves stay, so that every proof holds, and nothing that is
-left reveals the texts.
+Bodies are erased with their salts. The entries and their leaves stay, so every proof remains valid. The rest does not
+reveal the texts.
 """
 
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ _GONE = "retracted"  # the outcome of questions whose texts were erased, so that
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """The target of an erasure; one field is set."""
+    """The target of an erasure; exactly one field is set."""
 
     person: str = ""  # such as `slack:T1/U1`
     conversation: str = ""  # such as `slack:T1/C1/1700000000.000100`; or the id of one answer
@@ -38,13 +38,13 @@ class ErasureTarget:
 
     @property
     def what(self) -> str:
-        """The kind of target for the record, which must not name the target itself."""
+        """The kind of the target. The record gets only this, as it must not name the target itself."""
         return "person" if self.person else "conversation" if self.conversation else "age"
 
 
 @dataclass(frozen=True, slots=True)
 class StandingMessages:
-    """Messages in a channel about a question whose text is erased."""
+    """The messages still shown in a channel about a question whose text is erased."""
 
     ticket: int
     own: int  # the number of messages that show its answer
@@ -80,24 +80,24 @@ class ErasureDone:
 
 @dataclass(frozen=True)
 class RecordErasure:
-    """Erases texts from the record. `held` are people, channels and answers that the settings put on hold."""
+    """Erases texts from the record, except those of people, channels and answers `held` by the settings."""
 
     database: Database
     held: Collection[str] = ()
     clock: Clock = utc_now
 
     async def plan(self, target: ErasureTarget, *, messages: bool = False) -> ErasurePlan:
-        """Return what would be erased, and with `messages` also the messages to remove. Raises `StorageError`."""
+        """Return what an erasure would change, and with `messages` also the messages to remove. Raises `StorageError`."""
         return await self.database.read(
             lambda connection: _plan(connection, target, self._holds(connection), messages=messages)
         )
 
     async def holds(self) -> frozenset[str]:
-        """Return the names on hold by the settings or the record."""
+        """Return the names that are on hold, by the settings or by the record."""
         return await self.database.read(self._holds)
 
     async def hold(self, name: str, *, on: bool, why: str, by: str) -> None:
-        """Put a person, a channel, a conversation or an answer on hold, or end the hold, and record that."""
+        """Put a person, channel, conversation or answer on hold, or end its hold, and log that."""
         body = {"what": name, "on": on, "why": why, "by": by}
         rows = encode_entries([LogEntry(RECORD, EntryKind.HOLD, body)], self.clock())
         await self.database.write(lambda connection: insert_entries(connection, rows))
@@ -105,12 +105,12 @@ class RecordErasure:
     async def erase(
         self, target: ErasureTarget, *, why: str, by: str, whole: bool = True, messages: bool = False
     ) -> ErasureDone:
-        """Erase the target, and database copies of older versions; held entries stay. Raises `StorageError`.
+        """Erase the target's texts, and database copies of older versions; entries on hold stay. Raises `StorageError`.
 
-        With `messages`, the questions' answers are marked for retraction in the transaction that blanks the questions,
-        before any entry that names messages is blanked: the desk removes them however this ends. A turn that is still
-        being answered is erased next time. Without `whole`, pages of the file that were freed before SQLite overwrote
-        removed data keep it.
+        With `messages`, the answers to erased questions are marked for retraction, in the transaction that blanks the
+        questions and before any entry that names messages is blanked. So the desk removes them even if this is
+        interrupted. A turn that is still being answered is erased next time. With `whole`, the database file is
+        rewritten: otherwise, pages freed before SQLite overwrote removed data still contain old data.
         """
         plan = await self.plan(target, messages=messages)
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
@@ -136,7 +136,7 @@ class RecordErasure:
         return frozenset(name for name, on in holds.items() if on or name in self.held)
 
     def _blank(self, connection: Connection, numbers: Sequence[int], about: dict[str, Any]) -> None:
-        """Blank these entries under a new entry that names them; the database allows no other change."""
+        """Blank these entries, after adding an entry that names them; the database allows no other change."""
         body = {**about, "entries": len(numbers), "erased": _join_ranges(numbers)}
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.ERASURE, body)], self.clock()))
         connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
@@ -182,7 +182,7 @@ def _read_openings(connection: Connection, where: ColumnElement[bool]) -> Iterat
 
 
 def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator[int]:
-    """Yield the entries of turns that still have texts, except entries about readers."""
+    """Yield the entries of turns that still have texts, except entries about who read them."""
     read = EntryKind.READ.value
     for chunk in split_chunks(turn_ids):
         theirs = entries.c.turn_id.in_(chunk), entries.c.body != "", entries.c.kind != read
@@ -193,7 +193,11 @@ def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator
 def _list_elsewhere(
     connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
 ) -> Iterator[int]:
-    """Yield entries outside of the turns: actions on others' answers, turns that quote them, and old readings."""
+    """Yield the entries to erase outside of the target's own turns.
+
+    These are actions by the person on others' answers, others' turns that quote the person, and old entries about
+    readers.
+    """
     if target.before:
         read = entries.c.kind == EntryKind.READ.value, entries.c.at < target.before, entries.c.body != ""
         yield from connection.execute(select(entries.c.seq).where(*read)).scalars()
@@ -217,7 +221,7 @@ def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[s
 
 
 def _list_quoting(connection: Connection, person: str, words: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
-    """Yield the entries of others' turns in the same channels that contain these texts."""
+    """Yield the entries of others' turns, in the person's channels, that quote any of these texts."""
     channels = select(turns.c.channel).where(turns.c.asker == person, turns.c.channel != "")
     theirs = turns.c.channel.in_(channels) & (turns.c.asker != person) & _is_free(holds)
     openings = _read_openings(connection, theirs)
@@ -237,7 +241,7 @@ def _is_free(holds: frozenset[str]) -> ColumnElement[bool]:
 def _list_tickets(
     connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
 ) -> tuple[int, ...]:
-    """Return the finished questions of the queue whose texts are to be erased."""
+    """Return the tickets of finished questions whose texts are to be erased."""
     if target.person:
         chosen = questions.c.asker == target.person
     elif target.before:
@@ -254,7 +258,7 @@ def _list_tickets(
 
 
 def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator[StandingMessages]:
-    """Yield the removable messages of these questions; messages that only the asker saw disappear by themselves."""
+    """Yield the removable messages of these questions. Messages that only the asker saw disappear by themselves."""
     for chunk in split_chunks(tickets):
         own = Counter(connection.execute(select(posts.c.ticket).where(posts.c.ticket.in_(chunk))).scalars())
         others = defaultdict[int, list[str]](list)
@@ -290,7 +294,7 @@ def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Map
 
 
 def _blank_question(body: str) -> dict[str, Any]:
-    """Return the body of a question without its text, its asker, and who retracted its answer."""
+    """Return a question's body without its text, its asker, and the name of the person who retracted its answer."""
     kept: dict[str, Any] = decode_json(body)
     kept |= {RETRACTION_KEY: {"by": "", "why": ""}} if RETRACTION_KEY in kept else {}
     asker = kept.get("asker")
@@ -299,7 +303,7 @@ def _blank_question(body: str) -> dict[str, Any]:
 
 
 def _join_ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Join ascending numbers to ranges of the first and the last."""
+    """Join ascending numbers to ranges, each as its first and last number."""
     joined: list[list[int]] = []
     for number in numbers:
         if joined and number == joined[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""Group similar questions: those that ask the same in other words are in one group. Pure."""
+"""Group questions that ask the same in other words. Pure."""
 
 import math
 from collections import Counter, defaultdict
@@ -16,13 +16,16 @@ LIKENESS = 0.4
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup(Generic[T]):
-    """Similar questions in the given order; the first one represents them."""
+    """Similar questions in their given order; the first one represents the group."""
 
     members: tuple[T, ...]
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Group each question with the most similar first question or alone; return the largest group first."""
+    """Add each question to the group whose first question is most similar, or to a new group.
+
+    The largest group is first.
+    """
     listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []
@@ -52,7 +55,7 @@ def _list_terms(question: str) -> frozenset[str]:
 
 
 def _weigh_terms(listed: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weigh terms: the fewer questions have a term, the more it weighs."""
+    """Return the weight of each term; a term that fewer questions have weighs more."""
     counts = Counter(term for found in listed for term in found)
     return {term: math.log(1 + len(listed) / count) for term, count in counts.items()}
 

@@ -39,7 +39,7 @@ _MOST_GROUPED = 5_000
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Conditions on turns; an empty field is not a condition."""
+    """Conditions on turns. A field that is empty sets no condition."""
 
     platform: str = ""
     workspace: str = ""
@@ -157,7 +157,7 @@ class RecordSearch:
         return await self.database.read(group)  # in a thread, as grouping thousands of questions takes a while
 
     async def nearest_corpora(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Return the corpora of the cited or nearest pages of turns, by the turns' numbers."""
+        """Return, by the turns' numbers, the corpora of the pages that these turns cite or list as nearest."""
         query = select(turn_documents.c.seq, turn_documents.c.corpus).distinct().order_by(turn_documents.c.corpus)
         chosen = query.where(turn_documents.c.seq.in_(numbers))
         rows = await self.database.read(lambda connection: connection.execute(chosen).all())
@@ -169,7 +169,7 @@ class RecordSearch:
     async def figures(
         self, since: datetime, until: datetime, step: Step = "day", wanted: RecordFilter = EVERY_TURN
     ) -> tuple[Figures, ...]:
-        """Return the figures of each step; days, weeks and months begin in the time zone of `since`."""
+        """Return the figures of each step. Days, weeks and months begin at midnight in the time zone of `since`."""
         steps = tuple(list_steps(since, until, step))
         return await self.database.read(lambda connection: tuple(_measure(connection, wanted, *step) for step in steps))
 
@@ -186,7 +186,7 @@ class RecordSearch:
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
 
     async def citations_since(self, since: datetime, corpora: Sequence[str]) -> tuple[tuple[str, DocumentId], ...]:
-        """Return (turn id, cited document) pairs of answers since then that are not retracted."""
+        """Return (turn id, cited document) for the answers since a moment that are neither retracted nor erased."""
         stands = turns.c.at >= since, turns.c.status == _ANSWERED, ~turns.c.retracted, ~turns.c.erased
         joined = select(turns.c.turn_id, turn_documents.c.corpus, turn_documents.c.document).join_from(
             turns, turn_documents, turn_documents.c.seq == turns.c.seq
@@ -209,7 +209,7 @@ class RecordSearch:
         return tuple(CitedDocument(*row) for row in rows)
 
     async def entries_of(self, turn_ids: Sequence[str]) -> dict[str, tuple[LogEntry, ...]]:
-        """Return the entries of turns, oldest first, except their steps."""
+        """Return all entries of these turns except their steps, oldest first."""
         chosen = select(*ENTRY_COLUMNS).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
         queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
         rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
@@ -219,7 +219,10 @@ class RecordSearch:
         return found
 
     async def feedback(self, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
-        """Return the users' actions on turns that match a filter, newest first; `before` is an entry's number."""
+        """Return users' actions on the turns that match a filter, newest first.
+
+        In this filter, `before` is the number of an action's entry.
+        """
         return await self.database.read(lambda connection: _find_feedback(connection, wanted))
 
 
@@ -257,7 +260,7 @@ def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = T
 
 
 def _named(column: ColumnElement[str], name: ColumnElement[str], value: str) -> ColumnElement[bool]:
-    """Compare with a full id, its last part, or a name."""
+    """Return the condition that a value is the full id in a column, the last part of the id, or the name."""
     if ":" in value and "/" in value:
         return column == value
     ids = column.endswith(f"/{value}", autoescape=True)
@@ -294,7 +297,7 @@ def _document_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _select_citing(wanted: RecordFilter) -> Select[int]:
-    """Select the numbers of the turns that cite a document, or have it as a nearest page, by its key or title."""
+    """Select the numbers of the turns that cite a document or list it as nearest; it is given by key or title."""
     titles = document_titles.c
     named = or_(titles.document == wanted.document, func.lower(titles.title) == wanted.document.lower())
     keys = select(titles.corpus, titles.document).where(named)
@@ -307,7 +310,7 @@ _UNIT = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
 def _match_words(connection: Connection, typed: str) -> Select[int]:
-    """Select the numbers of the turns that contain all words and phrases of a query."""
+    """Select the numbers of the turns that contain all words and phrases of the search text."""
     units = list(_parse_words(typed))
     matching = select(turn_words.c.rowid)
     if connection.dialect.name == "sqlite":
@@ -324,7 +327,10 @@ def _match_words(connection: Connection, typed: str) -> Select[int]:
 
 
 def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
-    """Yield phrases of terms, and whether each is a prefix. A term of an unspaced script is a phrase."""
+    """Yield the phrases of a search text as terms, each with whether it is a prefix.
+
+    A word in a script without spaces is several phrases: each of its terms is one.
+    """
     for quoted, word in _UNIT.findall(typed):
         text = quoted or word.rstrip("*")
         terms = list_terms(text).replace('"', "").replace("'", "").split()
@@ -335,7 +341,7 @@ def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
 
 
 def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the begin and end of each step from `since` to `until`, cut off at both ends."""
+    """Yield the begin and end of each step between `since` and `until`, which cut the first and the last step short."""
     begin = since
     while begin < until:
         day = begin.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)

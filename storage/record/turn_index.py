@@ -1,8 +1,8 @@
 """Parse stored entries of the record, and maintain the tables that are derived from them.
 
-Turns are found by these tables, and spending is summed from them. They are written in the transaction that adds the
-entries, and can be rebuilt. An unreadable entry was changed outside Footnote or by a failing disk: it is reported and
-counts as empty, but its readable parts and other entries are still read.
+These tables serve to find turns and to sum up spending. They are written in the transaction that adds the entries, and
+can be rebuilt. If an entry is unreadable, something other than Footnote changed it, or the disk is failing: then it is
+reported, its unreadable parts count as empty, and everything else is still read.
 """
 
 import json
@@ -39,7 +39,7 @@ _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
 
 
 def parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    """Return the entry of a row of `ENTRY_COLUMNS`; its `damaged` names unreadable parts."""
+    """Return the entry of a row with `ENTRY_COLUMNS`. Its `damaged` names the parts that are unreadable."""
     kind = EntryKind(row.kind) if row.kind in _KINDS else EntryKind.UNREADABLE
     at, body = read_moment(row.at), _decode_object(row.body) if row.body else {}
     faults = (
@@ -76,13 +76,13 @@ EntryRow = Mapping[str, Any]
 
 
 def index_entries(connection: Connection, rows: Iterable[EntryRow]) -> None:
-    """Index entries that were just inserted, within the same transaction."""
+    """Index entries in the transaction that has just inserted them."""
     if chosen := [row for row in rows if row["kind"] in _INDEXED]:
         _index_rows(connection, chosen)
 
 
 def index_record(connection: Connection) -> None:
-    """Index all entries, within the transaction that made the tables."""
+    """Index all entries, in the transaction that created the index tables."""
     last: int | None = 0
     while last is not None:
         last = _index_page(connection, last)
@@ -108,7 +108,7 @@ def _index_page(connection: Connection, after: int) -> int | None:
 
 
 def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None) -> None:
-    """Remove turns from the index; by default all that can be rebuilt from their entries."""
+    """Remove turns from the index; by default all turns, as they can be rebuilt from their entries."""
     for chosen in [None] if turn_ids is None else split_chunks(turn_ids):
         numbers = select(turns.c.seq).where(~turns.c.erased) if chosen is None else _numbers_of(chosen)
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(numbers)))
@@ -118,7 +118,7 @@ def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None)
 
 
 def blank_turns(connection: Connection, turn_ids: Collection[str]) -> None:
-    """Remove texts and askers of turns from the index, and keep their figures."""
+    """Remove texts and askers of turns from the index, but keep their figures."""
     nothing = {"erased": True, **dict.fromkeys(("question", "asker", "asker_name", "channel_name"), "")}
     for chosen in split_chunks(turn_ids):
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(_numbers_of(chosen))))
@@ -131,7 +131,7 @@ def _numbers_of(turn_ids: Sequence[str]) -> Select[int]:
 
 
 def _drop_removed_words(connection: Connection) -> None:
-    """Merge FTS5's segments into one: until then, segments of removed rows keep their terms."""
+    """Merge the segments of SQLite's text index, since the terms of removed rows stay in their segments until then."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("INSERT INTO turn_words (turn_words) VALUES ('optimize')")
 
@@ -220,7 +220,7 @@ def _describe_end(turn: _IndexedTurn, body: Mapping[str, Any], row: EntryRow) ->
 
 
 def _find_answer(closed: Mapping[str, Any]) -> str:
-    """Return the text of an answer; empty for a fixed text shown instead of one."""
+    """Return the text of a turn's answer; empty if a fixed text was shown instead of an answer."""
     return _text(closed.get("text")) if closed.get("status") in {"answered", "chatted"} else ""
 
 
@@ -238,7 +238,7 @@ def _index_documents(connection: Connection, closed: Mapping[int, Mapping[str, A
 
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
-    """Return the documents of these values, with their titles."""
+    """Return the documents that these values name, each with its title; `key` is the name of the field with its key."""
     rows = _objects(named)
     return {(_text(row.get("corpus")), _text(row.get(key))): _text(row.get("title")) for row in rows}
 
@@ -263,7 +263,7 @@ def _index_edits(connection: Connection, chosen: IndexedRows) -> None:
 
 
 def _index_feedback(connection: Connection, chosen: IndexedRows) -> None:
-    """Count the last rating of each person."""
+    """Count the feedback on turns; of several ratings by one person, only the last."""
     numbers = {row["turn_id"]: turn.seq for turn, row in chosen if read_body(row["body"]).get("what") in _OPINIONS}
     for turn_id, number in numbers.items():
         acts = entries.c.turn_id == turn_id, entries.c.kind == EntryKind.FEEDBACK.value
@@ -298,12 +298,12 @@ _DELIVER = update(turns).where(_THIS).values(outcome=bindparam("outcome"))
 
 
 def list_terms(*texts: str) -> str:
-    """Return the index terms of texts, joined by spaces, without a language: a query's language is unknown."""
+    """Return the index terms of texts, joined by spaces. No language is assumed, as a search text has none either."""
     return " ".join(term for text in texts for term in terms(text))
 
 
 def read_body(text: str) -> Mapping[str, Any]:
-    """Return the body of an entry; empty if it was erased, or is not a JSON object."""
+    """Return the body of an entry; empty if it was erased or is not a JSON object."""
     return _decode_object(text) or {}
 
 
@@ -316,7 +316,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """Return a text without characters that no database accepts: halves of surrogate pairs, and zero."""
+    """Return a text without characters that databases reject: halves of surrogate pairs, and the zero character."""
     return value.replace("\0", " ").encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
@@ -326,12 +326,12 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Spending:
-    """The cost of turns. Raises `StorageError`."""
+    """The cost of turns. Its methods raise `StorageError`."""
 
     database: Database
 
     async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
-        """Return the sums over turns closed since then, of a user, in a channel, or all; names like `slack:T1/U1`."""
+        """Return the cost of all turns closed since a moment, or only those of a user or in a channel (`slack:T1/U1`)."""
         sums = func.coalesce(func.sum(spending.c.tokens), 0), func.coalesce(func.sum(spending.c.cost), 0.0)
         query = select(func.count(), *sums).select_from(spending).where(spending.c.at >= since)
         if platform_user:
@@ -343,7 +343,7 @@ class Spending:
 
 
 def record_spending(connection: Connection, closings: Sequence[Mapping[str, Any]]) -> None:
-    """Record the cost of turns, within the transaction that inserted and indexed their closing entries."""
+    """Record the cost of turns, in the transaction that has inserted and indexed their closing entries."""
     openings = {
         row.turn_id: row for row in connection.execute(_FIND_ASKERS, {"turns": [row["turn_id"] for row in closings]})
     }
@@ -363,7 +363,7 @@ def _describe_spending(row: Mapping[str, Any], opening: Row[str, str, str, str] 
 
 
 def measure_spending(closed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cost of a turn from the body of its closing entry, counting missing figures as 0. Pure."""
+    """Return the cost of a turn by the body of its closing entry. Missing figures count as 0. Pure."""
     usage = closed.get("usage") or {}
     tokens = (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     return {"tokens": tokens, "cost": usage.get("cost") or 0.0}

@@ -1,7 +1,7 @@
-"""Ask both indexes for candidates, join them with the manifest as of one change, and fuse their scores.
+"""Ask both indexes for candidates, join these with one state of the manifest, and fuse their scores.
 
-Scores are fused, not ranks: each retriever's scores are scaled to mean 0 and deviation 1 over all candidates and added,
-which preserves the lead of the first. Reciprocal rank fusion measured lower on every tested set.
+Scores are fused, not ranks. The scores of each index are scaled to mean 0 and deviation 1 over all candidates, and then
+added, which preserves a clear lead of the first. Reciprocal rank fusion was worse on every tested set.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ Scores = Mapping[str, float]  # passage id -> a retriever's score; higher is bet
 
 
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
-    """Return a score for every candidate, for a retriever that was asked for its best `asked`.
+    """Return a score for every candidate, from an index that was asked for its best `asked`.
 
-    A missing candidate gets the lowest returned score; if fewer than `asked` were returned, it gets 0, as it has
-    nothing in common with the query.
+    A candidate that the index did not return gets the lowest returned score. If the index returned fewer than `asked`,
+    it gets 0, as it has nothing in common with the query.
     """
     floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
     return {key: scores.get(key, floor) for key in candidates}
@@ -53,10 +53,10 @@ def fuse_scores(
     left_out: Collection[str] = frozenset(),
     unasked: Collection[str] = frozenset(),
 ) -> list[tuple[str, float]]:
-    """Return (id, fused score) of every candidate except those `left_out`, best first; ties by id.
+    """Return (id, fused score) of every candidate, best first, and by id if equal; those in `left_out` are skipped.
 
-    Each retriever was asked for `asked` candidates; `dense_weight`, 0 to 1, is the trust in the embedder. The `unasked`
-    candidates have no known dense score, and count as average.
+    Each index was asked for `asked` candidates. `dense_weight`, from 0 to 1, is the trust in the embedder. Candidates
+    in `unasked` have no known dense score, and count as average.
     """
     candidates = {*dense, *lexical}.difference(left_out)
     near = standardise_scores(complete_scores(dense, candidates.difference(unasked), asked))
@@ -66,17 +66,17 @@ def fuse_scores(
 
 
 def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Add a bonus to some candidates and rank again; ties by id."""
+    """Add a bonus to the scores of some candidates and sort again; equal scores are sorted by id."""
     return sorted(((key, score + bonus.get(key, 0.0)) for key, score in ranking), key=rank_key)
 
 
 def rank_key(item: tuple[str, float]) -> tuple[float, str]:
-    """Sort key of (id, score): the highest score first; ties by id."""
+    """Return a sort key for (id, score): the highest score first, and by id if equal."""
     return -item[1], item[0]
 
 
 def group_corpora(corpora: Sequence[str], references: Collection[str]) -> list[CorpusGroup]:
-    """Separate own corpora from works of reference, so that many of one kind never crowd out few of the other."""
+    """Separate the team's own corpora from works of reference, so that the larger group cannot crowd out the smaller."""
     own = [corpus for corpus in corpora if corpus not in references]
     return [group for group in (own, [corpus for corpus in corpora if corpus in references]) if group]
 
@@ -87,7 +87,7 @@ SEARCH_ATTEMPTS = 4  # attempts of a search while a refresh commits to the same 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of both indexes by id, joined with the manifest as of one change."""
+    """The candidates of both indexes by id, joined with one state of the manifest."""
 
     dense: Mapping[str, float]
     lexical: Mapping[str, float]
@@ -112,10 +112,11 @@ class CandidateSearch:
     """Returns the vectors of passages of lazy corpora by id."""
 
     async def find(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
-        """Return the candidates of each index: for each group of corpora, the `k` nearest and the `k` best by words.
+        """Return the candidates of both indexes: for each group of corpora, the `k` nearest and the `k` best by words.
 
-        For a lazy corpus, the nearest are those with stored vectors, and the `depth` best by words. All are read as of
-        one change of the manifest: the one up to which the lexical index has followed.
+        In a lazy corpus, only passages with stored vectors and the `depth` best by words have a dense score; all others
+        are left out. Both indexes and the manifest are read at one state: the manifest change that the lexical index
+        has reached.
         """
         for _ in range(SEARCH_ATTEMPTS):
             catalogue = await self.manifest.catalogue()
@@ -141,7 +142,7 @@ class CandidateSearch:
         modes: Mapping[str, DenseMode],
         depth: int,
     ) -> Candidates:
-        """Add dense scores for the best by words of lazy corpora, and leave out their other passages."""
+        """Add dense scores for the best by words in lazy corpora; their other passages without a vector are left out."""
         if self.embedder.knows(text) == 0:
             return candidates
         of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}
@@ -168,7 +169,10 @@ class CandidateSearch:
         return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
 
     async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
-        """Return the lexical results of all groups as of one change, and that change."""
+        """Return the lexical results of all groups, and the manifest change that the lexical index had reached.
+
+        The search is repeated until all groups agree on that change.
+        """
         while True:
             results = await asyncio.gather(
                 *(self.read_pool.run(self.lexical.search, text, group, k) for group in groups)

@@ -1,11 +1,11 @@
 """The vectors of lazy corpora: made when a question needs them, and stored until others are more useful.
 
-A passage that is being embedded for one question is not embedded again for another; concurrent questions take turns, a
-few passages each. Vectors are written to the dense index after the question has them; if the process ends before, they
-are simply made again.
+A passage that is being embedded for one question is not embedded again for another. Concurrent questions take turns,
+with a few passages each. Vectors are written to the dense index after the question has got them. If the process ends
+before that, they are made again when needed.
 
-The usefulness of a vector is one number. A use counts half as much after each half-life; the number is the logarithm of
-all uses as counted at a fixed moment, so it needs no updates as time passes.
+The usefulness of a vector is one number. A use counts half as much after each half-life. The number is the logarithm of
+the sum of all uses, counted as if at a fixed moment, so it need not be updated as time passes.
 """
 
 import asyncio
@@ -35,7 +35,10 @@ HALF_LIFE = timedelta(days=30)
 
 
 def add_use(worth: float | None, at: datetime, *, early: float = 0.0) -> float:
-    """Return the worth of a vector after one more use, which may count as if it were so many half-lives `early`."""
+    """Return the worth of a vector after one more use.
+
+    With `early`, the use counts as if it were that many half-lives old.
+    """
     now = at.timestamp() / HALF_LIFE.total_seconds() - early
     if worth is None:
         return now
@@ -49,7 +52,7 @@ class VectorUses:
     database: Database
 
     async def note(self, refs: Collection[PassageRef], at: datetime, *, early: float = 0.0) -> None:
-        """Count a use of each of these vectors, as `add_use` does."""
+        """Record one use of each of these vectors, as `add_use` computes it."""
 
         def note(connection: sa.Connection) -> None:
             known = _fetch_worths(connection, refs)
@@ -122,7 +125,7 @@ NOTED_AT_ONCE = 256  # uses that are written together
 
 @dataclass(frozen=True)
 class LazyVectors:
-    """The stored vectors of all lazy corpora, at most `most` together."""
+    """The stored vectors of all lazy corpora; together at most `most`."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -168,7 +171,10 @@ class LazyVectors:
         return {one.id: found[_name(one)] for _, one in rows}
 
     async def fill(self, rows: Sequence[PassageRow], *, early: float) -> int:
-        """Embed and store the missing vectors of these rows, as if used so many half-lives `early`; return how many."""
+        """Embed and store the missing vectors of these rows, and return their number.
+
+        Their first use counts as if it were `early` half-lives old.
+        """
         new: list[PassageRow] = []
         for passages in _by_corpus(one for _, one in rows):
             known_vectors = await self.read_pool.run(self.dense.fitting, passages)
@@ -219,7 +225,7 @@ class LazyVectors:
                 self._running.pop(_key(row), None)
 
     async def _keep(self, rows: Sequence[PassageRow], *, early: float = 0.0) -> None:
-        """Write new vectors, except those of passages removed meanwhile."""
+        """Store new vectors, except those of passages that were removed meanwhile."""
         running = {self._running[_key(row)] for row in rows if _key(row) in self._running}
         await asyncio.gather(*running, return_exceptions=True)
         ready = [row for row in rows if _key(row) in self._fresh]
@@ -264,7 +270,7 @@ class LazyVectors:
         await self.remove(gone)
 
     async def _unknown(self, counts: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Return vectors in the index without recorded uses, such as those of a corpus that was eager before."""
+        """Return the vectors without recorded uses, for example because their corpus was eager before."""
         found: list[tuple[str, str]] = []
         for corpus, count in counts.items():
             used = await self.uses.known(corpus)

@@ -1,1 +1,1 @@
-"""The proofs of the record: its tree, the signed heads of the tree, their verification, and receipts."""
+"""The proofs of the record: its tree, the tree's signed heads, their verification, and receipts."""

@@ -1,7 +1,7 @@
-"""Sign and store the heads of the record's tree, so that the past cannot be rewritten unnoticed.
+"""Sign and store the heads of the record's tree, so that any change to earlier entries is detected.
 
-A checkpoint (c2sp.org/tlog-checkpoint) has the size and the root of the tree, and when it was made. A copy elsewhere
-shows later whether the record still begins with the same entries.
+A checkpoint (c2sp.org/tlog-checkpoint) has the size and the root of the tree, and the time when it was made. A copy of
+it stored elsewhere later shows whether the record still begins with the same entries.
 """
 
 import base64
@@ -25,7 +25,7 @@ from storage.types import RECORD, EntryKind, LogEntry
 
 @dataclass(frozen=True, slots=True)
 class TreeHead:
-    """The size and the root of a tree; `origin` is the name of the record, and of the keys that sign for it."""
+    """A signed state of a tree: its size, root and time. `origin` is the name of the record, and of its signing keys."""
 
     origin: str
     size: int
@@ -55,7 +55,7 @@ def parse_head(text: str) -> TreeHead:
 
 
 def read_head_moment(note: str) -> datetime | None:
-    """Return when a checkpoint was made, without checking its signature; None if it does not say."""
+    """Return when a checkpoint was made, without checking its signature; None if it has no time."""
     match = re.search(r"^at (\S+)$", note, re.MULTILINE)
     with suppress(ValueError):
         return datetime.fromisoformat(match[1]) if match else None
@@ -63,7 +63,10 @@ def read_head_moment(note: str) -> datetime | None:
 
 
 def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
-    """Return the head that one of these keys signed for its own record. Raises `NoteInvalid`."""
+    """Return the head in a checkpoint, which must be signed by one of these keys for its own record.
+
+    Raises `NoteInvalid`.
+    """
     text, key = open_note(note, keys)
     head = parse_head(text)
     if head.origin != key.name:
@@ -76,7 +79,7 @@ _FLAT_LEVEL = 8  # subtrees of up to 256 leaves are hashed each time; larger one
 
 @dataclass(frozen=True, slots=True)
 class LeafTree:
-    """The complete subtrees over a record's leaves, computed on demand."""
+    """The hashes of the complete subtrees over the record's leaves, computed on demand."""
 
     leaves: Sequence[bytes]
     _nodes: dict[Node, bytes] = field(default_factory=dict, repr=False)
@@ -113,10 +116,10 @@ class Checkpoints:
     clock: Clock = utc_now
 
     async def make(self, key: SigningKey) -> str:
-        """Sign the current head of the record; return the stored checkpoint of that size if there is one.
+        """Sign the current head of the record. If there is a stored checkpoint of the same size, return that instead.
 
-        A new key is recorded first, so that the checkpoint covers it. Raises `RecordBroken` if the record does not
-        begin with the entries of the last checkpoint; nothing else is signed then.
+        A new key is recorded first, so that the checkpoint covers it. Raises `RecordBroken`, and signs nothing, if the
+        record does not begin with the entries of the last checkpoint.
         """
         await self.database.write(lambda connection: self._record_key(connection, key))
         note, size = await self.database.read(lambda connection: self._sign(connection, key))
@@ -127,9 +130,10 @@ class Checkpoints:
         return await self.database.read(lambda connection: connection.execute(query).scalar())
 
     async def record_restore(self, key: SigningKey, lost: str, *, why: str, by: str) -> str:
-        """Record that a backup was restored, and sign the head; `lost` is a checkpoint of the lost entries.
+        """Record that a backup was restored, and sign the new head.
 
-        Such checkpoints are then known to cover lost entries. Raises `NoteInvalid`, and as `make` does.
+        `lost` is a checkpoint of the entries that were lost. From then on, verification knows that such checkpoints
+        cover lost entries. Raises `NoteInvalid`, and as `make` does.
         """
         await self.database.write(lambda connection: self._record_key(connection, key))
         await self.database.write(lambda connection: self._record_restore(connection, key, lost, why, by))
@@ -144,7 +148,7 @@ class Checkpoints:
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.RESTORED, body)], self.clock()))
 
     def sign(self, connection: Connection, key: SigningKey, leaves: Sequence[bytes]) -> str:
-        """Return a signed head of these leaves, without storing it. Raises `RecordBroken`."""
+        """Return a signed head of these leaves, but do not store it. Raises `RecordBroken`."""
         tree, size = LeafTree(leaves), len(leaves)
         last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
         if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
@@ -167,12 +171,12 @@ class Checkpoints:
 
 
 def format_restore(origin: str, common: int, before: int) -> str:
-    """Format the signed note of a restored backup: the entries that it certainly had, and those before the restore."""
+    """Format the text to sign after a restore: how many entries are surely unchanged, and how many there were before."""
     return f"{origin}\nrestored\n{common}\n{before}\n"
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
-    """Return the fault of a checkpoint or its tree; empty if there is none."""
+    """Return the reason if a checkpoint is invalid or does not fit the tree; empty if it does."""
     try:
         head = open_checkpoint(note, keys)
     except NoteInvalid as error:
@@ -193,7 +197,7 @@ def _store(connection: Connection, size: int, note: str) -> str:
 
 
 def read_keys(connection: Connection) -> list[PublicKey]:
-    """Return the recorded public keys, oldest first; invalid ones are skipped, and reported by verification."""
+    """Return the recorded public keys, oldest first. Invalid ones are skipped here; verification reports them."""
     query = select(entries.c.body).where(entries.c.kind == EntryKind.SIGNING_KEY.value).order_by(entries.c.seq)
     keys = []
     for body in connection.execute(query).scalars():

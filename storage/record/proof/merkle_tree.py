@@ -4,8 +4,8 @@ A leaf commits to its entry's body by a salted hash, so that the body can be era
 salt, a guess of the body cannot be confirmed.
 
 The tree is stored as the hashes of its complete subtrees: the one at level `l` and place `p` covers the `2**l` leaves
-from `p * 2**l` on. They never change, so appending a leaf or proving anything reads a number of hashes that grows with
-the logarithm of the tree's size.
+from number `p * 2**l` on. These hashes never change. So appending a leaf, or proving anything, reads only about as many
+hashes as the logarithm of the tree's size.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def hash_children(left: bytes, right: bytes) -> bytes:
 
 
 def _cover(first: int, last: int) -> Iterator[Node]:
-    """Yield the largest complete subtrees of the leaves from `first`, which is aligned, to before `last`, in order."""
+    """Yield the largest complete subtrees that cover the leaves from `first` to before `last`, in order."""
     while first < last:
         level = (last - first).bit_length() - 1
         yield level, first >> level
@@ -50,7 +50,7 @@ def _hash_range(first: int, last: int, read: ReadNode) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """Proof that a leaf is at a place in a tree: the sibling hashes on its path to the root, lowest first."""
+    """Proof that a tree has a leaf at a place: the sibling hashes on the path from the leaf to the root, lowest first."""
 
     place: int
     size: int
@@ -65,7 +65,7 @@ def prove_inclusion(place: int, size: int, read: ReadNode) -> InclusionProof:
 
 
 def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[bytes]:
-    """Yield the sibling hashes on the path to a leaf, highest first (RFC 6962, 2.1.1)."""
+    """Yield the sibling hashes on the path from the root to a leaf, highest first (RFC 6962, 2.1.1)."""
     while last - first > 1:
         middle = _split(first, last)
         yield _hash_range(*((middle, last) if place < middle else (first, middle)), read)
@@ -73,12 +73,12 @@ def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[b
 
 
 def _split(first: int, last: int) -> int:
-    """Return where the right part of a range begins: after the largest power of two that is shorter than the range."""
+    """Return where the right part of a range begins: the left part is the largest power of two shorter than the range."""
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
 def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
-    """Return whether a proof shows that the tree with this root has a leaf's hash (RFC 9162, 2.1.3.2)."""
+    """Return whether a proof shows that the tree with this root contains this leaf hash (RFC 9162, 2.1.3.2)."""
     place, last, current = proof.place, proof.size - 1, leaf
     if not 0 <= place <= last:
         return False
@@ -95,7 +95,7 @@ def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
 
 
 def _climb_left(place: int, last: int) -> Node:
-    """Return the place and the last place at the level of the left sibling."""
+    """Go up to the first level where the node is a right child or the root; return its place and the last place."""
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last

@@ -1,6 +1,7 @@
-"""Receipts of single answers and exports of the whole record: entries with proofs, as self-contained files.
+"""Receipts of single answers and exports of the whole record: entries with proofs, in self-contained files.
 
-`docs/verify_receipt.py` checks both without importing Footnote. Each byte counts: a line has exactly one form.
+`docs/verify_receipt.py` checks both without importing Footnote. Both are hashed byte by byte, so a line has exactly one
+form.
 """
 
 import json
@@ -37,7 +38,10 @@ class RecordPosition:
 
 
 async def find_position(database: Database, turn_id: str) -> RecordPosition | None:
-    """Return an answer's position with a checkpoint by a recorded key, or None. Raises `StorageError`."""
+    """Return an answer's position, with a checkpoint by a recorded key; None if no checkpoint covers it.
+
+    Raises `StorageError`.
+    """
     return await database.read(lambda connection: _find_position(connection, turn_id))
 
 
@@ -61,14 +65,14 @@ def _find_covering(connection: Connection, size: int) -> str | None:
 
 
 def _count_from_end(connection: Connection, seq: int) -> int:
-    """Count the entries up to one without reading them: all entries, minus the few after it."""
+    """Return how many entries there are up to the number `seq`: all entries, minus the few after it."""
     after = select(func.count()).select_from(entries).where(entries.c.seq > seq)
     whole = connection.execute(select(func.count()).select_from(entries)).scalar_one()
     return int(whole - connection.execute(after).scalar_one())
 
 
 async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:
-    """Return the receipt of a turn's current entries; sign the record again if its last head does not cover them.
+    """Return the receipt of a turn's current entries. If the last checkpoint does not cover them, sign a new one first.
 
     Raises `StorageError`, including `RecordBroken`, and `LookupError` for an unknown turn.
     """
@@ -81,7 +85,7 @@ async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str
 
 
 def _find_last(connection: Connection, turn_id: str) -> int | None:
-    """Return how many entries a checkpoint must have to cover the turn; None for an unknown turn."""
+    """Return how many entries a checkpoint must cover to include the whole turn; None for an unknown turn."""
     last = connection.execute(select(func.max(entries.c.seq)).where(entries.c.turn_id == turn_id)).scalar()
     return None if last is None else _count_to(connection, last)
 
@@ -126,7 +130,7 @@ def show_entry(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def format_receipt(receipt: Any) -> str:
-    """Format a receipt in its one form."""
+    """Format a receipt in its only valid form."""
     return json.dumps(receipt, indent=1, sort_keys=True) + "\n"
 
 
@@ -137,9 +141,9 @@ Write = Callable[[str], object]
 
 
 async def export_record(database: Database, key: SigningKey, write: Write) -> None:
-    """Write the current record, one line per entry, and sign it; `write` is called in a thread.
+    """Write the current record, one line per entry, and sign it. `write` is called in a thread.
 
-    Raises `StorageError`, including `RecordBroken`; the output then lacks its last line, and proves nothing.
+    Raises `StorageError`, including `RecordBroken`. Then the output lacks its last line, and proves nothing.
     """
     checkpoints = Checkpoints(database)
     await checkpoints.make(key)  # refuses a record that does not fit its last checkpoint before anything is written
@@ -147,7 +151,7 @@ async def export_record(database: Database, key: SigningKey, write: Write) -> No
 
 
 def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, write: Write) -> None:
-    """Write and sign the result of one query, whatever is appended or erased meanwhile."""
+    """Write and sign the rows of a single query, so that entries appended or erased meanwhile do not matter."""
     query, leaves = select(entries).order_by(entries.c.seq).execution_options(yield_per=_PAGE), list[bytes]()
     try:
         for row in connection.execute(query):
@@ -162,5 +166,5 @@ def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, w
 
 
 def format_line(line: dict[str, Any]) -> str:
-    """Format a line in its one form, in ASCII."""
+    """Format a line of the export in its only valid form, in ASCII."""
     return json.dumps(line, sort_keys=True) + "\n"

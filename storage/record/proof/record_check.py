@@ -1,6 +1,6 @@
 """Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
 
-Rows are read as bytes, so that even an unreadable row is only a finding, and all others are still verified.
+Rows are read as bytes. So an unreadable row is only a finding, and all other rows are still verified.
 """
 
 import json
@@ -41,7 +41,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """The extent and the findings of a verification."""
+    """The number of verified entries, and the findings of a verification."""
 
     entries: int = 0
     answers: int = 0
@@ -60,7 +60,7 @@ _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
 
 
 def split_heads(text: str) -> list[str]:
-    """Split a file of consecutive checkpoints. Raises `ValueError` for any other content."""
+    """Split the text of a file with checkpoints, one after the other. Raises `ValueError` for any other content."""
     if not text.strip() or _NOTE.sub("", text).strip():
         raise ValueError("it contains something that is not a checkpoint" if text.strip() else "it is empty")
     return [match[0] for match in _NOTE.finditer(text)]
@@ -68,14 +68,14 @@ def split_heads(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KeptHead:
-    """A checkpoint stored elsewhere, and unrecorded keys that may have signed it."""
+    """A checkpoint that was stored elsewhere, and keys that may have signed it but are not in the record."""
 
     note: str
     keys: tuple[PublicKey, ...] = ()
 
 
 async def verify_record(database: Database, against: Sequence[KeptHead] = ()) -> RecordCheck:
-    """Verify the whole record, whatever its content. Raises `StorageError` if it cannot be read."""
+    """Verify the whole record, whatever it contains. Raises `StorageError` if it cannot be read."""
     checker, after = _RecordChecker(), -(2**63)
     while rows := await database.read(partial(_fetch_rows, after=after)):
         for row in rows:
@@ -112,7 +112,7 @@ def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Restore:
-    """A restored backup: the checkpoint sizes that it had, up to the lost ones, and when it was restored."""
+    """A restored backup: how many entries it had, how many there were before the restore, and when it was restored."""
 
     common: int
     before: int
@@ -121,7 +121,7 @@ class _Restore:
 
 @dataclass(slots=True)
 class _TurnState:
-    """The state of a turn after the entries so far."""
+    """The state of a turn, as far as its entries have been read."""
 
     opened: bool = False
     closed: bool = False
@@ -133,7 +133,7 @@ class _TurnState:
 
 @dataclass(slots=True)
 class _RecordChecker:
-    """Receives the entries in order, and returns the findings at the end."""
+    """Gets the entries in order, and returns the findings at the end."""
 
     leaves: list[bytes] = field(default_factory=list)
     findings: list[AuditFinding] = field(default_factory=list)
@@ -193,7 +193,7 @@ class _RecordChecker:
             yield "its body is not as any version wrote it"
 
     def _check_order(self, kind: EntryKind, turn_id: str, body: Mapping[str, Any], *, erased: bool) -> Iterator[str]:
-        """Check an entry against the earlier entries of its turn."""
+        """Yield the ways in which an entry contradicts the earlier entries of its turn."""
         turn = self.turns.setdefault(turn_id, _TurnState())
         turn.erased = turn.erased or erased
         if kind is EntryKind.TURN_OPENED:
@@ -272,7 +272,7 @@ class _RecordChecker:
         )
 
     def _was_lost(self, note: str, keys: Sequence[PublicKey]) -> bool:
-        """Return whether the record says that the entries of a checkpoint were lost when a backup was restored."""
+        """Return whether the entries of a checkpoint were lost when a backup was restored, according to the record."""
         try:
             head = open_checkpoint(note, keys)
         except NoteInvalid:

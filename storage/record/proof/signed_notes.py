@@ -46,7 +46,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key's name, and the secret that signs for it."""
+    """A key's name, and the secret with which it signs."""
 
     name: str
     seed: bytes = field(repr=False)
@@ -67,7 +67,7 @@ def make_signing_key(name: str = "") -> SigningKey:
 
 
 def read_signing_key(text: str) -> SigningKey:
-    """Parse a key as `reveal` writes it. Raises `NoteInvalid`."""
+    """Parse a key in the format of `SigningKey.reveal`. Raises `NoteInvalid`."""
     stripped = text.strip()
     if not stripped.startswith(_SECRET_PREFIX):
         raise NoteInvalid("it is not a signing key")
@@ -94,9 +94,9 @@ def sign_note(text: str, key: SigningKey) -> str:
 
 
 def open_note(note: str, keys: Iterable[PublicKey]) -> tuple[str, PublicKey]:
-    """Return the text of a note, and which of the keys signed it; signatures by other keys are ignored.
+    """Return the text of a note, and the key that signed it. Signatures by unknown keys are ignored.
 
-    Raises `NoteInvalid` if no known key signed it, a known one did not sign this text, or it is not a note.
+    Raises `NoteInvalid` if it is not a note, no known key signed it, or the signature of a known key is wrong.
     """
     body, mark, signatures = note.rpartition("\n\n")
     text = f"{body}\n"
@@ -157,7 +157,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64, which must be in its canonical form. Raises `NoteInvalid`."""
+    """Decode base64, which must be in canonical form. Raises `NoteInvalid`."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -23,10 +23,10 @@ class AuditFinding:
 
 
 def verify_turn(record: Sequence[LogEntry]) -> tuple[AuditFinding, ...]:
-    """Check the entries of one turn; a turn that was never closed has no findings.
+    """Check the entries of one turn. A turn that was never closed has no findings.
 
-    Every sentence must cite an existing citation, every quote must be verbatim in its passage's text, and that text,
-    title and section must have the recorded hash. Sentences of `extractive` must be quotations.
+    Every sentence must cite an existing citation, every quote must be verbatim in its passage's text, and the passage's
+    text, title and section must have the recorded hash. Sentences of `extractive` must be quotations.
     """
     closed = (entry for entry in record if entry.kind is EntryKind.TURN_CLOSED)
     return tuple(AuditFinding(entry.turn_id, what) for entry in closed for what in _turn_faults(entry.body))
@@ -92,12 +92,12 @@ def _strip_spaces(text: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without footnotes and spaces, for comparing the stored text with the shown one."""
+    """Return a text without footnote marks and spaces, so that stored and shown texts can be compared."""
     return _MARK.sub("", text)
 
 
 def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[str]:
-    """Check that the delivered text contains `own_words`, the whole answer, unless some of it did not fit."""
+    """Check that the delivered text contains the whole answer, `own_words`, unless parts of it did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
     if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
         yield "the delivered text differs from the recorded answer"
@@ -109,7 +109,7 @@ def _is_verbatim(quote: str, text: str) -> bool:
 
 
 def _is_said_by(text: str, quote: str) -> bool:
-    """Return whether a quote contains a whole sentence, or, line for line, the table rows that it states as prose."""
+    """Return whether a text is in a quote: as a whole sentence, or each line as a sentence or as a table row in prose."""
     lines = text.split("\n")
     rows = [_words_of_cells(line) for line in quote.split("\n")]
     return _is_whole_sentence(text, quote) or all(
@@ -126,7 +126,10 @@ def _words(text: str) -> list[str]:
 
 
 def _words_of_cells(row: str) -> list[_Ways]:
-    """Return the wordings of each cell of a row, such as "price 349 euros" for "Price (euros): 349"; none for prose."""
+    """Return, for each cell of a table row, the ways to say it in words; empty if the line is not a row.
+
+    "Price (euros): 349" can be said as "price 349 euros".
+    """
     cells = [cell.partition(": ") for cell in row.split("; ")]
     if len(cells) == 1 or not all(mark for _, mark, _ in cells):
         return []
@@ -141,7 +144,7 @@ def _word_cell(label: str, value: str) -> _Ways:
 
 
 def _says_row(words: list[str], cells: list[_Ways]) -> bool:
-    """Return whether words are those of the cells, one after the other."""
+    """Return whether the words say the cells one after the other, and nothing else."""
     if not cells:
         return False
     for ways in cells:
@@ -153,7 +156,7 @@ def _says_row(words: list[str], cells: list[_Ways]) -> bool:
 
 
 def _is_whole_sentence(sentence: str, quote: str) -> bool:
-    """Return whether a quote contains the sentence completely, from the end of the one before to its own end."""
+    """Return whether a quote contains this sentence from beginning to end, and not within a longer sentence."""
     start = rf"(?:^|{QUOTE_JOIN}|\n\s*|[{_ENDS}][{_CLOSERS}]*\s+|[{_TIGHT_ENDS}])"
     end = rf"(?:$|{QUOTE_JOIN}|\s|(?<=[{_TIGHT_ENDS}]))"
     return bool(sentence) and bool(re.search(f"{start}{re.escape(sentence)}{end}", quote))
