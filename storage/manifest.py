@@ -218,7 +218,7 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def outline(self, corpus: str, *, after: int = 0, limit: int = 10_000) -> tuple[DocumentOutline, ...]:
-        """Return up to `limit` documents of a corpus without texts, sorted by number; only numbers higher than `after`."""
+        """Return up to `limit` documents of a corpus without texts, by number; only numbers higher than `after`."""
         unindexed = documents.c.corpus.concat("") == corpus
         query = sa.select(documents).where(unindexed, documents.c.retired == 0, documents.c.number > after)
         rows = await self._all(query.order_by(documents.c.number).limit(limit))
@@ -272,7 +272,7 @@ class Manifest:
     async def finish(
         self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), checkpoint: Checkpoint | None = None
     ) -> None:
-        """Record the end of a refresh: its time, each unreadable document with the reason, and the checkpoint, if any."""
+        """Record a refresh's end: its time, each unreadable document with the reason, and the checkpoint, if any."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
         await self._write(lambda connection: _finish(connection, corpus, at, rows, checkpoint))
 
@@ -315,7 +315,7 @@ class Manifest:
         await self._write(lambda connection: _drop(connection, corpus))
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
-        """Find documents by key, exact title or address, of which a final slash, fragment or revision does not matter."""
+        """Find documents by key, exact title or address; a final slash, fragment or revision does not matter."""
         return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:

@@ -105,7 +105,7 @@ def words(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Count the words of a text. In scripts without spaces, two characters, or a punctuation mark, count as one word."""
+    """Count the words of a text. In scripts without spaces, two characters, or a punctuation mark, count as one."""
     if text.isascii():
         return len(text.split())
     rest, characters = _COUNTED_BY_CHARACTER.subn(" ", text)
@@ -152,7 +152,7 @@ def _known_terms(language: str) -> _KnownTerms:
 
 
 def content_words(text: str, language: str = "") -> list[str]:
-    """Return the words of `text` except stop words. An acronym in capitals ("US", "WHO") is not taken for a stop word."""
+    """Return the words of `text` except stop words; an acronym in capitals ("US", "WHO") is not a stop word."""
     return _list_content_words(text, language, whole=True)
 
 

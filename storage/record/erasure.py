@@ -87,7 +87,7 @@ class RecordErasure:
     clock: Clock = utc_now
 
     async def plan(self, target: ErasureTarget, *, messages: bool = False) -> ErasurePlan:
-        """Return what an erasure would change, and with `messages` also the messages to remove. Raises `StorageError`."""
+        """Return what an erasure would change; with `messages`, also the messages to remove. Raises `StorageError`."""
         return await self.database.read(
             lambda connection: _plan(connection, target, self._holds(connection), messages=messages)
         )

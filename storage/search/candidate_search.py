@@ -76,7 +76,7 @@ def rank_key(item: tuple[str, float]) -> tuple[float, str]:
 
 
 def group_corpora(corpora: Sequence[str], references: Collection[str]) -> list[CorpusGroup]:
-    """Separate the team's own corpora from works of reference, so that the larger group cannot crowd out the smaller."""
+    """Separate the team's own corpora from works of reference, so that neither group crowds out the other."""
     own = [corpus for corpus in corpora if corpus not in references]
     return [group for group in (own, [corpus for corpus in corpora if corpus in references]) if group]
 
@@ -142,7 +142,7 @@ class CandidateSearch:
         modes: Mapping[str, DenseMode],
         depth: int,
     ) -> Candidates:
-        """Add dense scores for the best by words in lazy corpora; their other passages without a vector are left out."""
+        """Add dense scores for the best by words in lazy corpora; leave out their other passages without a vector."""
         if self.embedder.knows(text) == 0:
             return candidates
         of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}

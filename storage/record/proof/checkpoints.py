@@ -25,7 +25,7 @@ from storage.types import RECORD, EntryKind, LogEntry
 
 @dataclass(frozen=True, slots=True)
 class TreeHead:
-    """A signed state of a tree: its size, root and time. `origin` is the name of the record, and of its signing keys."""
+    """A state of a tree: its size, root and time. `origin` is the name of the record, and of its signing keys."""
 
     origin: str
     size: int
@@ -171,7 +171,7 @@ class Checkpoints:
 
 
 def format_restore(origin: str, common: int, before: int) -> str:
-    """Format the text to sign after a restore: how many entries are surely unchanged, and how many there were before."""
+    """Format the text to sign after a restore: the number of entries surely unchanged, and of those before it."""
     return f"{origin}\nrestored\n{common}\n{before}\n"
 
 

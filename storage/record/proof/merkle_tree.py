@@ -50,7 +50,7 @@ def _hash_range(first: int, last: int, read: ReadNode) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """Proof that a tree has a leaf at a place: the sibling hashes on the path from the leaf to the root, lowest first."""
+    """Proof that a tree has a leaf at a place: the sibling hashes on the path from leaf to root, lowest first."""
 
     place: int
     size: int
@@ -73,7 +73,7 @@ def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[b
 
 
 def _split(first: int, last: int) -> int:
-    """Return where the right part of a range begins: the left part is the largest power of two shorter than the range."""
+    """Return where the right part of a range begins; the left part is the largest power of two below its length."""
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
