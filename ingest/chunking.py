@@ -34,7 +34,10 @@ _INTRODUCTION_ENDS = (":", "\uff1a")
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Text that is not split further. `glue` precedes it within a passage; `cut` is the cost of opening one with it."""
+    """Text that is not split further.
+
+    `glue` is put before it inside a passage; `cut` is the cost of starting a passage here.
+    """
 
     text: str
     words: int
@@ -44,12 +47,12 @@ class TextPiece:
 
 
 def measure_words(text: str) -> int:
-    """Count words, but at least one for every 12 characters."""
+    """Count the words of a text, but at least one for every 12 characters."""
     return max(count_words(text), len(text) // _CHARACTERS_A_WORD)
 
 
 def split_block(block: Block, room: int) -> Iterator[TextPiece]:
-    """Cut a block into pieces of at most `room` words, in order; only a single word may be longer."""
+    """Cut a block into pieces of at most `room` words, in order. Only a single word may be longer."""
     # A blank line ends a sentence; a single line break could be read as a soft wrap.
     glue, cut, blank = "\n" if block.kind is PassageKind.TABLE else "\n\n", AT_BLOCK, ""
     for line in block.text.split("\n"):
@@ -85,7 +88,7 @@ def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, 
 
 
 def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each part of a sentence of more than `room` words, cut after clauses or else words."""
+    """Yield start and end of each part of a sentence of more than `room` words, cut after clauses if possible."""
     borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
     start = at = 0
     while start < len(sentence):
@@ -97,7 +100,7 @@ def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
-    """Return where the part that begins at `start` ends: after the last clause in its second half, or after a word."""
+    """Return the end of the part that begins at `start`: after a clause in its second half, or after a word."""
     fitting = bisect_right(borders, room, key=lambda at: measure_words(sentence[start:at]))
     if not fitting:
         # A single word that does not fit is cut if it is too long to be a word.
@@ -144,7 +147,7 @@ def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
 
 
 def available_words(title: str, section: str) -> int:
-    """Return how many words of text fit in a passage under this title and section."""
+    """Return how many words of text a passage may have, next to this title and section."""
     return max(LARGEST_PASSAGE - count_words(title) - count_words(section), LEAST_AVAILABLE)
 
 
@@ -163,7 +166,7 @@ def _join_pieces(chosen: Sequence[TextPiece]) -> str:
 
 
 def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Join the short text that introduces code or a table to it, so that no passage says only "Run this:"."""
+    """Give a short introduction the kind of the code or table after it, so that both share a passage."""
     for at, block in enumerate(blocks):
         following = blocks[at + 1].kind if at + 1 < len(blocks) else PassageKind.PROSE
         before = blocks[at - 1].kind if at else PassageKind.PROSE

@@ -1,4 +1,4 @@
-"""Load pages, and remove characters and dates from them that databases and indexes reject."""
+"""Load pages, and remove from them characters and dates that databases and indexes reject."""
 
 import html
 from collections.abc import Callable
@@ -24,8 +24,8 @@ LONGEST_TEXT = 10_000_000  # characters of a document's text, about 15,000 passa
 def clean_page(page: Page) -> Page:
     """Return the page in valid Unicode, with its date in UTC.
 
-    An impossible date becomes None, a pair of surrogates its character, an unpaired surrogate U+FFFD. Control
-    characters are dropped, and so are blocks without other characters.
+    An impossible date becomes None, a pair of surrogates the character that it means, and an unpaired surrogate U+FFFD.
+    Control characters are dropped, and so are blocks that consist only of them.
     """
     return replace(
         page,
@@ -48,7 +48,7 @@ def clean_text(text: str) -> str:
 
 
 def to_utc(moment: datetime | None) -> datetime | None:
-    """Convert a moment to UTC, which is assumed if it has no zone; None if some time zone cannot represent it."""
+    """Convert a moment to UTC; without a time zone, it is taken for UTC. None if it is too close to year 1 or 9999."""
     if moment is None:
         return None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -56,7 +56,7 @@ def to_utc(moment: datetime | None) -> datetime | None:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an unexpected error of a document in one line of at most 200 characters."""
+    """Describe an unexpected error of reading a document in one line of at most 200 characters."""
     return shorten_message(f"cannot be read: {type(error).__name__}: {error}")
 
 
@@ -83,7 +83,10 @@ def measure_length(page: Page) -> int:
 
 
 def isolate_errors(work: Callable[[], T]) -> T:
-    """Call `work`, which reads one document; any error becomes `UnreadableDocument`, so that reading can continue."""
+    """Call `work`, which reads one document.
+
+    Any error becomes `UnreadableDocument`, so that other documents are still read.
+    """
     try:
         return work()
     except (UnreadableDocument, MemoryError):

@@ -156,7 +156,7 @@ class _Reader:
         yield from table_rows.make_row_blocks(*table_rows.split_header(rows))
 
     def _text(self, text: str) -> str:
-        """Return the text of a line: attributes become their values, links and references their labels."""
+        """Return the text of a line: an attribute becomes its value, and a link or reference its label."""
         text = _REFERENCE.sub(lambda name: _NAMED_SIGNS.get(name[1]) or self.attributes.get(name[1]) or name[0], text)
         text = _ROLE.sub("", text)
         text = _PICTURE.sub(lambda match: match[1].split(",")[0].strip('"'), text)

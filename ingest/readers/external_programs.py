@@ -1,7 +1,7 @@
 """Call installed programs that read documents: tesseract for scanned pages, LibreOffice for older Office formats.
 
-Both run in the process group of the sandbox, and end with it. LibreOffice gets a temporary profile that runs no macros
-and follows no links. It runs without network access if the system can do so.
+Both run in the process group of the sandbox, and end with it. LibreOffice gets a temporary profile, which runs no
+macros and follows no links. It runs without network access if the system allows that.
 """
 
 import os
@@ -40,7 +40,7 @@ def find_program(names: Iterable[str]) -> str | None:
 
 
 class RecognizedWord(NamedTuple):
-    """A word in a picture; positions in pixels from its upper left corner."""
+    """A recognized word in a picture. Positions are in pixels from the upper left corner."""
 
     line: tuple[str, ...]  # the same for all words of a line
     left: int
@@ -104,7 +104,7 @@ def _run(call: Sequence[str], content: bytes, environment: dict[str, str]) -> su
 
 @cache
 def _without_network() -> tuple[str, ...]:
-    """Return the words before a command that make it run without network; empty if the system does not allow that."""
+    """Return the words to put before a command so that it runs without network; empty if the system cannot do that."""
     unshare = shutil.which("unshare")
     call = (unshare or "", "--user", "--map-current-user", "--net", "--")
     if unshare and not subprocess.run([*call, "true"], capture_output=True, check=False).returncode:  # noqa: S603

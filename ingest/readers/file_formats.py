@@ -61,7 +61,7 @@ class DocumentFormat:
 
 
 def _text_format(name: str, suffixes: str, reader: str, harmless: int = 0, **options: Any) -> DocumentFormat:
-    """Make a format of text or markup; `harmless` is in KiB."""
+    """Make a format of text or markup. A file of up to `harmless` KiB is read without the sandbox."""
     return _binary_format(
         name, suffixes, reader, dated=False, largest=LARGEST_TEXT, harmless=harmless * 1024, **options
     )
@@ -125,7 +125,10 @@ def load_formats() -> Mapping[str, DocumentFormat]:
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Return whether this process may read a file of `size` bytes; also true for files that no process reads."""
+    """Return whether this process may read a file of `size` bytes without the sandbox.
+
+    That is also true for a file that no reader accepts, as it is not read at all.
+    """
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True
@@ -155,7 +158,7 @@ _SAMPLE = 4000  # characters for detecting the language
 
 
 def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
-    """Return why files of this name are not read; empty if they are."""
+    """Return the reason if files of this name are not read; empty if they are."""
     suffix = _suffix(name)
     if known := load_formats().get(suffix):
         if known.refusal and not programs.libreoffice:
@@ -165,14 +168,17 @@ def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
 
 
 def make_reader_mark(name: str, programs: ReaderPrograms) -> str:
-    """Return the part of a file's fingerprint that depends on its reader; the file is read again if it changes."""
+    """Return the part of a file's fingerprint that names its reader and settings.
+
+    If it changes, the file is read again.
+    """
     known = load_formats().get(_suffix(name))
     scanned = known is not None and known.programs and not known.refusal and programs.ocr
     return READER_VERSION + (f"+{'+'.join(programs.ocr_languages)}" if scanned else "")
 
 
 def is_dated(name: str, content: bytes) -> bool:
-    """Return whether a document states its own date, so that the date of its file does not matter."""
+    """Return whether a document states its own date, so that the date of its file is not used."""
     known, head = load_formats()[_suffix(name)], content[:_SAMPLE]
     if known.dated or _DATED.search(head):
         return True
@@ -180,7 +186,7 @@ def is_dated(name: str, content: bytes) -> bool:
 
 
 class FileFacts(TypedDict, total=False):
-    """Facts that a source knows about a file. `revision` and `modified` are used if the file states none."""
+    """Facts that a source knows about a file. `revision` and `modified` are used only if the file states none."""
 
     url: str
     revision: str
@@ -188,9 +194,9 @@ class FileFacts(TypedDict, total=False):
 
 
 def read_file(content: bytes, name: str, *, programs: ReaderPrograms = NO_PROGRAMS, **facts: Unpack[FileFacts]) -> Page:
-    """Make a page of a file's bytes; `name` is its path with suffix.
+    """Return the page that a file's bytes contain. `name` is the file's path with its suffix.
 
-    If the file states a date that cannot be parsed, the page has none: `modified` would make it look new.
+    If the file states a date that cannot be parsed, the page has no date: `modified` would make it look new.
     """
     return build_page(_read_content(content, name, programs), name, **facts)
 
@@ -234,7 +240,7 @@ def _suffix(name: str) -> str:
 
 
 def title_from_name(name: str) -> str:
-    """Make a title of a file's name: "On call rota" of `team/on-call_rota.md`, "Team" of `team/index.md`."""
+    """Make a title from a file's path: "On call rota" from `team/on-call_rota.md`, "Team" from `team/index.md`."""
     path = PurePosixPath(name)
     stem = path.parent.name if path.stem.lower() in _INDEXES and path.parent.name else path.stem
     words = re.sub(r"[-_\s]+", " ", stem).strip() or stem

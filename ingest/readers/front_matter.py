@@ -48,10 +48,10 @@ _ABOUT_PAGES = frozenset({
 def read_with_fields(
     text: str, read: Callable[[str], ParsedDocument], *, any_fields: bool = True, date_line: bool = False
 ) -> ParsedDocument:
-    """Parse a text by `read`, and add the title, date, revision and language that its front matter states.
+    """Parse a text with `read`, and add the title, date, revision and language that its front matter states.
 
     Unless `any_fields`, front matter without any of these is read as text, since text between two rules is common. With
-    `date_line`, a line at the top may date a text whose front matter does not.
+    `date_line`, a line at the top may state the date, if the front matter does not.
     """
     fields, body = split_front_matter(text)
     if not any_fields and not stated_fields(fields, _KNOWN_FIELDS):
@@ -72,15 +72,16 @@ def read_with_fields(
 
 
 def states_date(head: str) -> bool:
-    """Return whether a line at the top of a text dates it."""
+    """Return whether a line at the top of a text states the date of the text."""
     return _take_date_line(split_front_matter(head)[1])[0] is not None
 
 
 def _take_date_line(text: str) -> tuple[datetime | None, str]:
-    """Return the date in a line at the top of a text, and the text with that line removed or as its own paragraph.
+    """Return the date of a text that one of its first lines states, and the text without that line.
 
-    Only a title and other fields of a page may precede the line. "Date: 14 July 2026" next to "Place: the garden" dates
-    an event, not the page.
+    If the line says when the page was written, and not when it was updated, it stays as a paragraph of its own. Only a
+    title and other fields of a page may precede it. "Date: 14 July 2026" next to "Place: the garden" dates an event,
+    not the page.
     """
     lines, titled = text.split("\n", _HEAD_LINES), False
     for at, line in enumerate(lines[:_HEAD_LINES]):
@@ -103,7 +104,7 @@ def _take_date_line(text: str) -> tuple[datetime | None, str]:
 
 
 def _is_alone(lines: Sequence[str], at: int) -> bool:
-    """Return whether no other line in its paragraph is a field of an event."""
+    """Return whether the line at index `at` has no field of an event, such as a place, in its paragraph."""
     neighbours = (
         *itertools.takewhile(str.strip, lines[at + 1 :]),
         *itertools.takewhile(str.strip, reversed(lines[:at])),
@@ -113,7 +114,7 @@ def _is_alone(lines: Sequence[str], at: int) -> bool:
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the fields with plain values, their names in lower case with `_` for `-`, and the text after them."""
+    """Return the fields that have plain values, and the text after them. In names, `-` becomes `_`, in lower case."""
     fields, rest = load_front_matter(text)
     return {name: value for name, value in fields.items() if isinstance(value, str | int | float | date)}, rest
 
@@ -127,7 +128,7 @@ def read_fields(content: bytes) -> Mapping[str, Any]:
 
 
 def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return all fields, with names as in `split_front_matter`, and the text after them."""
+    """Return all fields, named as by `split_front_matter`, and the text after them."""
     if match := _YAML_BLOCK.match(text):
         fields = _load_fields(match[1] or "")
     elif match := _TOML_BLOCK.match(text):
@@ -140,17 +141,17 @@ def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the value of the first of the named fields that is not empty, or None."""
+    """Return the first value that is not empty among the fields with these names; None if all are empty."""
     return next(iter(stated_fields(fields, names)), None)
 
 
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """Return the values of the named fields that are not empty, in the order of the names."""
+    """Return the values that are not empty of the fields with these names, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:
-    """Parse the fields; None if the block is text between two rules."""
+    """Parse the fields of front matter; None if the block is ordinary text between two rules."""
     try:
         fields = value_parsers.load_yaml(source)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -168,7 +169,7 @@ def _load_toml(source: str) -> Mapping[str, Any] | None:
 
 
 def title_field(fields: Mapping[str, Any]) -> str:
-    """Return the title; empty if a template would fill it in."""
+    """Return the title; empty if it contains a template tag, whose output is unknown."""
     title = " ".join(str(fields.get("title") or "").split())
     return "" if "{{" in title or "{%" in title else title
 

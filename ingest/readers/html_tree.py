@@ -19,7 +19,7 @@ _TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
-    """Render a list as lines, given the content of its `children`; code and tables split it into several blocks."""
+    """Render a list as lines. `children` are its elements with their content; code and tables split it into blocks."""
     rendered: list[ContentItem] = []
     lines: list[str] = []
     number = int(start) if (start := element.get("start", "1")).isdigit() else 1
@@ -50,7 +50,7 @@ def _with_mark(text: str, mark: str) -> list[str]:
 
 
 def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentItem]:
-    """Join a term with the content of its definition: "term: definition"."""
+    """Join a term with the content of its definition, as "term: definition"."""
     if not term:
         return list(inside)
     if inside and isinstance(inside[0], Block) and inside[0].kind is PassageKind.PROSE:
@@ -139,7 +139,7 @@ def get_element_text(element: Element) -> str:
 
 
 class _Flow:
-    """Collect inline text until a block ends it."""
+    """Collects inline text until a block ends it."""
 
     def __init__(self) -> None:
         self.items: list[ContentItem] = []
@@ -150,7 +150,7 @@ class _Flow:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
     def add_gap(self, text: str, need: Need) -> None:
-        """Add a gap to the line; `_fill_gap` later decides whether its text is shown."""
+        """Add a gap, the place of removed markup, to the line; `_fill_gap` decides later whether its text is shown."""
         plain = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
         self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{plain}{_GAP_ENDS}")
 
@@ -218,7 +218,7 @@ class _Flow:
         self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
 
     def strong(self, element: Element, depth: int) -> None:
-        """Read bold text; if it is the whole first line of a paragraph, it keeps its own line, like a heading."""
+        """Read bold text. If it is the whole first line of a paragraph, a line break follows it, as after a heading."""
         opens = not "".join(self._line).strip()
         self._inside(element, depth)
         if opens and _LINE_ENDS.match(element.tail or ""):
@@ -281,12 +281,12 @@ class _Flow:
 
 
 def _is_decoration(element: Element) -> bool:
-    """Return whether a picture is decoration: its `alt` is empty, or it is a drawing without a name."""
+    """Return whether a picture is mere decoration: it has an empty `alt`, or is an SVG drawing without a caption."""
     return element.get("alt") == "" or (element.tag == "svg" and not _caption(element))
 
 
 def _caption(element: Element) -> str:
-    """Return the caption of a picture or control; empty if it is not meant for readers."""
+    """Return the caption of a picture or control; empty if it has none, or only one that readers do not need."""
     named = (element.get(name) for name in ("alt", "aria-label", "title"))
     caption = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
     return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption
@@ -298,7 +298,10 @@ def _find_need(element: Element) -> Need:
 
 
 def _fill_gap(gaps: re.Match[str]) -> str:
-    """Return what replaces adjacent gaps: their text, `MARK` if their sentence would be incomplete, or white space."""
+    """Return what replaces adjacent gaps of removed markup: their text, `MARK`, or white space.
+
+    `MARK` shows that something is missing. It is used if the sentence would be incomplete without the gap.
+    """
     before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
     after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
     filling = _join_gaps(gaps[0], begins=bool(_ENDED.search(before)))
@@ -319,7 +322,7 @@ def _fill_gap(gaps: re.Match[str]) -> str:
 
 
 def _join_gaps(gaps: str, *, begins: bool) -> str:
-    """Join the texts of adjacent gaps; `MARK` replaces a required one without text. Empty if none has text."""
+    """Join the texts of adjacent gaps; empty if none has text. A required gap without text becomes `MARK`."""
     texts = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
     if not any(text for text, _ in texts):
         return ""
@@ -341,7 +344,7 @@ def _one_line(texts: Iterable[str]) -> str:
 
 
 def _is_prose(code: str) -> bool:
-    """Return whether preformatted text is prose, as letters and messages to copy often are."""
+    """Return whether preformatted text is prose, such as a letter or a message to copy."""
     words = code.split()
     plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
     return (
@@ -353,7 +356,7 @@ def _is_prose(code: str) -> bool:
 
 
 def _cell_text(inside: Iterable[ContentItem]) -> str:
-    """Return the text of a table cell on one line, with commas between the items of lists."""
+    """Return the content of a table cell on one line, with commas between list items."""
     lines = [parsed_document.strip_list_mark(line) for item in inside for line in item.text.split("\n")]
     ends = [line + ("" if line.endswith((".", ",", ";", ":", "!", "?")) else ",") for line in lines[:-1]]
     return _one_line([*ends, *lines[-1:]])

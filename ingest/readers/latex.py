@@ -126,7 +126,7 @@ class _Reader:
         return token
 
     def _plain(self, token: re.Match[str]) -> str:
-        """Return the text of a token other than an environment or a command of several letters."""
+        """Return the text of a token: anything but an environment, or a command named by several letters."""
         written, sign = token[0], token[3]
         if written[0] == "%" or written in "{}":
             return ""
@@ -144,7 +144,7 @@ class _Reader:
         return {"~": " ", "&": " ", "``": "“", "''": "”", "---": "—", "--": "–"}.get(written, written)
 
     def _until(self, mark: str) -> str:
-        """Return the source before `mark`, and skip both; empty if the paragraph ends first."""
+        """Return the source up to `mark`, and move behind the mark; empty if the paragraph ends before it."""
         start = self._at + (len(mark) - 1 if mark == "$$" else 0)
         most = start + _LONGEST_FORMULA
         found = self._text.find(mark, start, most)
@@ -159,7 +159,7 @@ class _Reader:
         return unicodedata.normalize("NFC", letter[0] + _ACCENTS[accent]) + letter[1:]
 
     def _argument(self) -> str:
-        """Read the text of the next argument, which is in braces or a single character or command."""
+        """Read the next argument as text: a group in braces, or else a single character or command."""
         while self._text[self._at : self._at + 1].isspace():
             self._at += 1
         if self._text[self._at : self._at + 1] != "{":
@@ -221,7 +221,7 @@ class _Reader:
             self._parts.append(text)
 
     def _render(self, name: str) -> str:
-        """Return the text of a command in a paragraph; the arguments of an unknown one are read as text afterwards."""
+        """Return the text of a command in a paragraph. The arguments of an unknown command stay, to be read as text."""
         if name in _SIGNS:
             return _SIGNS[name]
         if name in self._macros:
@@ -297,7 +297,7 @@ class _Reader:
 
 
 def _read_table(inside: str, macros: Mapping[str, str]) -> Iterator[Block]:
-    """Read the source of a table: the description of its columns, and its rows."""
+    """Read the source inside of a table: the description of its columns, then its rows."""
     described = _COLUMNS.match(inside)
     body = _RULE.sub("", inside[described.end() :] if described else inside)
     cells = [[(cell, _count_columns(cell)) for cell in _CELL_BORDER.split(line)] for line in body.split("\\\\")]

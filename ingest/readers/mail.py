@@ -32,7 +32,7 @@ def read_eml(content: bytes) -> ParsedDocument:
 
 
 def read_mbox(content: bytes) -> ParsedDocument:
-    """Read the messages of a mailbox as sections under their subjects, dated by the newest."""
+    """Read a mailbox: each message becomes a section under its subject; the date is that of the newest message."""
     messages = [_parse_message(part) for part in _SEPARATOR.split(content.replace(b"\r\n", b"\n")) if part.strip()]
     items: list[ContentItem] = []
     for message in messages:
@@ -69,7 +69,7 @@ def _read_message(message: EmailMessage) -> Iterator[ContentItem]:
 
 
 def _text(part: MIMEPart) -> str:
-    """Decode a part by its declared encoding, or else by detection."""
+    """Decode a part of a message with its declared encoding, or if that fails, with a guessed one."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
@@ -106,7 +106,7 @@ def _date(message: EmailMessage) -> datetime | None:
 
 
 def _property(file: Any, number: str, folder: str = "") -> str:
-    """Read a text property of an Outlook message, in UTF-16 or in an unstated encoding; empty if missing."""
+    """Read a text property of an Outlook message; empty if missing. It is in UTF-16 or in an unstated encoding."""
     for kind in ("001F", "001E"):
         path = [*filter(None, [folder]), f"__substg1.0_{number}{kind}"]
         if file.exists(path):
@@ -122,7 +122,10 @@ def _stored_markup(file: Any) -> str:
 
 
 def _read_outlook_date(file: Any) -> datetime | None:
-    """Return when an Outlook message was sent, or else received. Each property has 16 bytes, after a header of 32."""
+    """Return when an Outlook message was sent, or else received.
+
+    Properties follow a header of 32 bytes, in 16 bytes each.
+    """
     if not file.exists("__properties_version1.0"):
         return None
     content = file.openstream("__properties_version1.0").read()

@@ -1,6 +1,6 @@
-"""Read Markdown and MDX by way of HTML: CommonMark, GitHub's tables and strikethrough, and front matter.
+"""Read Markdown and MDX by converting it to HTML: CommonMark, GitHub's tables and strikethrough, and front matter.
 
-The syntax that site generators add becomes the text that their readers see.
+Syntax that site generators add is read as the text that the readers of the site see.
 """
 
 import re
@@ -80,7 +80,7 @@ def read_markdown(text: str, *, mdx: bool = False) -> ParsedDocument:
 
 
 def read_mdx(text: str) -> ParsedDocument:
-    """Read Markdown with components and expressions, without the statements of its script."""
+    """Read MDX: Markdown with components and expressions. The statements of its scripts are skipped."""
     return read_markdown(text, mdx=True)
 
 
@@ -122,7 +122,7 @@ def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
 
 
 def _parse_inline(state: StateCore) -> None:
-    """Parse the text of each block; template tags within `raw` remain text."""
+    """Parse the inline text of each block. Template tags between `raw` tags remain text."""
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -147,7 +147,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _parse_destination(text: str, at: int, end: int) -> Any:
-    """Parse the address of a link or reference, which may contain template tags."""
+    """Parse the address of a link or reference; the address may contain template tags."""
     destination = helpers.parseLinkDestination(text, at, end)
     rest, tagged = at, False
     while rest < end:
@@ -163,7 +163,7 @@ def _parse_destination(text: str, at: int, end: int) -> Any:
 
 
 def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's own signature
-    """Skip markup that is not text, and leave a gap for the output of a template or script."""
+    """Skip markup that is not text. The output of a template or script becomes a gap."""
     if state.src[state.pos] not in _JUNK_BEGINS or (state.env["verbatim"] and state.src[state.pos] == "{"):
         return False
     match = _JUNK.match(state.src, state.pos, state.posMax)
@@ -186,7 +186,7 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
 
 
 def _read_element(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a component, an address that begins with a template tag, or an HTML element with tags in its attributes."""
+    """Read a component, an address that begins with a template tag, or an HTML element with tags in attributes."""
     if state.src[state.pos] != "<":
         return False
     tag = _COMPONENT.match(state.src, state.pos, state.posMax)
@@ -205,7 +205,7 @@ def _read_element(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - s
 
 
 def _is_component(found: re.Match[str], paired: frozenset[str]) -> bool:
-    """Return whether this is a component, not HTML in capitals or a placeholder such as <Your Name>."""
+    """Return whether a tag is a component, and not HTML in capitals or a placeholder such as <Your Name>."""
     if found["name"].isupper() and found["name"].lower() in html_tree.HTML_NAMES:
         return False
     return bool(found["close"] or found["alone"] or found["name"] in paired or re.search(r"[={]", found["props"]))
@@ -216,7 +216,7 @@ def _component_gap(found: re.Match[str]) -> str:
 
 
 def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Strip the mark from the first line of a footnote, which becomes a paragraph."""
+    """Remove the footnote mark from the first line of a footnote, so that the footnote becomes a paragraph."""
     match = _FOOTNOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
     if not match or silent:
         return bool(match)
@@ -251,7 +251,10 @@ def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a template tag alone on its line that prints nothing, or opens or closes a box: it ends a paragraph."""
+    """Read a template tag that is alone on its line, and so ends a paragraph.
+
+    This is only for tags that print nothing, and for those that open or close a block.
+    """
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or state.sCount[line] < state.blkIndent:
         return False
@@ -277,7 +280,7 @@ def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool
 
 
 def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a box or tab of MkDocs: its title as a paragraph, the indented lines below as Markdown."""
+    """Read a box or tab of MkDocs: its title becomes a paragraph, and the indented lines below are Markdown."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] not in {"!", "?", "="}:
         return False
@@ -304,7 +307,7 @@ def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bo
 
 
 def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:
-    """Return the line of the closing tag; 0 if none."""
+    """Return the line of the closing tag; 0 if there is none."""
     missing = state.env.setdefault("missing", set())
     ends = re.compile(rf"\{{%-?\s*end_?{re.escape(name)}\b|\{{\{{[<%]\s*/\s*{re.escape(name)}\b")
     for at in range(line + 1, end) if name not in missing else ():
@@ -315,7 +318,7 @@ def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:
 
 
 def _read_lone_component(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read the tag of a component that is alone on its lines; the component's content is Markdown."""
+    """Read a component's tag that is alone on its lines. The content of the component is read as Markdown."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "<" or state.sCount[line] < state.blkIndent:
         return False
@@ -354,7 +357,7 @@ def _skip_statement(state: StateBlock, line: int, end: int, silent: bool) -> boo
 
 
 def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Strip marks that were meant as markup, but became text by a misplaced space."""
+    """Render text without marks of emphasis or links that a misplaced space has kept from being markup."""
     content = tokens[at].content
     if any(mark in content for mark in ("**", "](", "][", "`")):
         content = _STRAY.sub("", _UNDEFINED_LINK.sub(r"\1", _BROKEN_LINK.sub(r"\1", content)))
@@ -366,14 +369,14 @@ def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: An
 
 
 def _render_image(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Render a picture as its caption; one that begins a line is not part of the sentence, and gets none."""
+    """Render a picture as its caption. One at the start of a line is not part of a sentence, and gets none."""
     before = next((token for token in reversed(tokens[:at]) if token.type not in {"link_open", "html_inline"}), None)
     alone = not before or before.type in {"softbreak", "hardbreak"}
     return f'<img alt="{"" if alone else escape(tokens[at].content or html_tree.MARK)}">'
 
 
 def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
-    """Keep HTML, but render a placeholder such as <your-name> as text."""
+    """Pass HTML on unchanged, but render a placeholder such as <your-name> as text."""
     content = tokens[at].content
     if tokens[at].type == "html_block":
         content = template_tags.replace_tags(content)

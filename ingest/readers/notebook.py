@@ -1,4 +1,4 @@
-"""Read Jupyter notebooks: their cells of Markdown and of code, without output."""
+"""Read Jupyter notebooks: their cells with Markdown and code, but not the outputs."""
 
 import json
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Read Word documents, presentations and e-books: zip archives of markup, which may unpack to huge sizes.
 
-Mammoth turns Word documents into HTML. A presentation has one section per slide, with its speaker notes last; a book
-has its chapters in reading order.
+Mammoth turns Word documents into HTML. A presentation becomes one section per slide, each with its speaker notes last.
+A book becomes its chapters in reading order.
 """
 
 import io
@@ -36,7 +36,7 @@ _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def open_package(
     content: bytes, *, largest: int = LARGEST_UNPACKED, markup: int = LARGEST_MARKUP, parts: int = _MOST_PARTS
 ) -> zipfile.ZipFile:
-    """Open a zip archive. Raises `UnreadableDocument` if it is invalid, or exceeds limits in bytes or parts."""
+    """Open a zip archive. Raises `UnreadableDocument` if it is invalid, or exceeds the limits in bytes or parts."""
     if content.startswith(_OLE_MAGIC):
         raise UnreadableDocument("is protected by a password, or in an older format: save it again without a password")
     try:
@@ -56,7 +56,7 @@ def open_package(
 
 
 def read_properties(archive: zipfile.ZipFile, part: str = "docProps/core.xml") -> tuple[str, datetime | None]:
-    """Return the title and the date of last change in the metadata of an office file."""
+    """Return the title and the date of the last change that the metadata of an office file state."""
     try:
         metadata = value_parsers.parse_xml(archive.read(part))
     except (KeyError, ValueError):
@@ -92,7 +92,7 @@ def read_word(content: bytes) -> ParsedDocument:
 
 
 def read_older_word(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
-    """Read Word files from before 2007, and rich text, converted by LibreOffice."""
+    """Read a Word file from before 2007, or rich text, after LibreOffice has converted it."""
     del programs  # `explain_refusal` checked that LibreOffice is enabled
     return read_word(external_programs.convert_document(content, ".doc", ".docx"))
 
@@ -121,7 +121,7 @@ def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
 
 
 def format_equation(math: Element) -> str:
-    """Write an equation of Office on one line as people type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
+    """Write an equation of Office on one line, as people type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
     tag = math.tag.removeprefix(_MATH_NAMESPACE)
     if tag == "t":
         return (math.text or "").replace(_FUNCTION_APPLICATION, " ")
@@ -144,7 +144,10 @@ _SHAPES = {
 
 
 class _EquationPart(str):
-    """The text of a part of an equation. The format `one` adds brackets unless it is a single word or number."""
+    """The text of a part of an equation.
+
+    Formatted with a specification, it gets brackets unless it is one word or number.
+    """
 
     __slots__ = ()
 
@@ -176,7 +179,7 @@ def read_slides(content: bytes) -> ParsedDocument:
 def join_slides(
     slides: Iterable[Sequence[ContentItem]], *, fallback_title: str, date: datetime | None
 ) -> ParsedDocument:
-    """Make a document of the content of each slide; the first title is that of the presentation."""
+    """Make a document from the content of all slides. Its title is the title of the first slide that has one."""
     items = tuple(item for items in slides for item in items)
     titles = [item.text for item in items if isinstance(item, Heading)]
     if len(items) == len(titles):
@@ -202,7 +205,7 @@ def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
 def make_slide(
     number: int, heading: str, content: Sequence[ContentItem], notes: Iterable[str]
 ) -> Iterator[ContentItem]:
-    """Make a section of a slide: its content, then the lines of its speaker notes."""
+    """Make a section from a slide: its content, then the lines of its speaker notes."""
     lines = list(filter(None, map(_one_line, notes)))
     if heading or content or lines:
         yield Heading(_SLIDE_LEVEL, heading or f"Slide {number}")
@@ -211,7 +214,7 @@ def make_slide(
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
-    """Sort shapes from top to bottom, then from left to right, those without a position first."""
+    """Sort shapes from top to bottom, then from left to right. Shapes without a position come first."""
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 
@@ -237,7 +240,7 @@ def _read_shape(shape: Any) -> Iterator[ContentItem]:
 
 
 def _frame_text(frame: Any) -> Iterator[ContentItem]:
-    """Read a text frame; several paragraphs become the points of a list."""
+    """Read a text frame. Several paragraphs become the items of a list."""
     lines = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
     lines = [(level, text) for level, text in lines if text]
     if len(lines) > 1:
@@ -247,7 +250,7 @@ def _frame_text(frame: Any) -> Iterator[ContentItem]:
 
 
 def read_chart(chart: Element) -> Iterator[ContentItem]:
-    """Read a chart of any kind: one row per category or point, with the values of all series."""
+    """Read a chart of any kind as a table: a row for each category or point, with the values of all series."""
     title = chart.find("{*}chart/{*}title/{*}tx")
     if title is not None and (caption := _one_line(" ".join(part.text or "" for part in title.iter("{*}t", "{*}v")))):
         yield Block(f"{caption}:")
@@ -264,7 +267,10 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
 
 
 def _read_points(series: Element, name: str) -> dict[int, str]:
-    """Return a series' values or labels by position, as the chart stores them; the innermost of several levels."""
+    """Return the values or labels of a series by position, as stored in the chart.
+
+    Of nested labels, only the innermost.
+    """
     source = series.find(f"{{*}}{name}")
     cache = (
         None

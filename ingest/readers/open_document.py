@@ -1,4 +1,4 @@
-"""Read OpenDocument files: texts (.odt) by way of HTML, one section per slide (.odp) or sheet (.ods)."""
+"""Read OpenDocument files: texts (.odt) by converting them to HTML, slides (.odp) and sheets (.ods) as sections."""
 
 import zipfile
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ def _open(content: bytes, kind: str, *, markup: int = office.LARGEST_MARKUP) -> 
 
 
 class _HtmlWriter:
-    """Write the content of a document as HTML."""
+    """Writes the content of a document as HTML."""
 
     def __init__(self, document: _Document) -> None:
         self._archive = document.archive
@@ -182,7 +182,7 @@ class _HtmlWriter:
         return f"<{tag}{spans}>{self._inside(cell)}</{tag}>"
 
     def _object(self, element: Element) -> str:
-        """Write an equation as its author typed it, and a chart as a table of its values."""
+        """Write an embedded equation as its author typed it, or an embedded chart as a table of its values."""
         path = f"{element.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
         if path not in self._archive.namelist():
             return ""
@@ -211,7 +211,7 @@ def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[Con
 
 
 def _place(frame: Element) -> tuple[float, float]:
-    """Return the vertical and horizontal position of a frame, or of the first part of a group."""
+    """Return the vertical and the horizontal position of a frame, or of the first part of a group of frames."""
     if frame.tag == f"{_DRAW}g":
         return min(map(_place, frame), default=(0.0, 0.0))
     return _length(frame.get(f"{_SVG}y", "")), _length(frame.get(f"{_SVG}x", ""))
@@ -240,7 +240,7 @@ def _count(written: str | None) -> int:
 
 
 def _cell_value(cell: Element) -> str:
-    """Return a cell's value as in `.xlsx` files: dates in ISO 8601, numbers without separators."""
+    """Return a cell's value as for `.xlsx` files: dates in ISO 8601, numbers without separators."""
     kind = cell.get(f"{_OFFICE}value-type", "")
     if kind == "date":
         day = cell.get(f"{_OFFICE}date-value", "")

@@ -11,7 +11,7 @@ from storage.types import PassageKind
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading between blocks. `level` 1 is the outermost."""
+    """A heading between blocks. Level 1 is the highest."""
 
     level: int
     text: str
@@ -22,7 +22,7 @@ ContentItem = Heading | Block
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A parsed document; fields that its format does not state are empty."""
+    """A parsed document. Fields that its format does not state are empty."""
 
     items: tuple[ContentItem, ...]
     title: str = ""  # a title given on purpose, preferred to headings
@@ -40,7 +40,7 @@ _INTRODUCES = (":", "\uff1a")
 
 
 def find_title(items: Sequence[ContentItem]) -> str:
-    """Return the first heading of level 1, else an opening heading above all others; empty if there is none."""
+    """Return the first heading of level 1, or else the first heading if it is higher than all others, or else ""."""
     headings = [item for item in items if isinstance(item, Heading)]
     for heading in headings:
         if heading.level == 1:
@@ -52,7 +52,7 @@ def find_title(items: Sequence[ContentItem]) -> str:
 
 
 def group_sections(items: Iterable[ContentItem], title: str) -> tuple[Section, ...]:
-    """Group blocks under the path of headings above them, without a heading that repeats the title."""
+    """Group blocks into sections under the headings above them. A heading that repeats the title is skipped."""
     groups: list[tuple[tuple[str, ...], list[Block]]] = []
     for path, block in _group_by_heading(list(items), title):
         if groups and groups[-1][0] == path:
@@ -89,7 +89,7 @@ def _is_same_text(text: str, other: str) -> bool:
 
 
 def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Join a paragraph that ends in a colon with the list after it."""
+    """Join a paragraph that ends with a colon with the list after it."""
     waiting: Block | None = None
     for block in blocks:
         if waiting and block.kind is PassageKind.PROSE and is_list_item(block.text):

@@ -1,4 +1,4 @@
-"""Read PDF files: PDFium locates the text on the pages, `pdf_layout` makes paragraphs and tables of it."""
+"""Read PDF files: PDFium finds the text on the pages, and `pdf_layout` builds paragraphs and tables from it."""
 
 import ctypes
 import math
@@ -48,7 +48,7 @@ _HYPHEN_AT_LINE_END = "\x02"
 
 
 def read_pdf(content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDocument:
-    """Read a PDF; tesseract reads scanned pages if enabled.
+    """Read a PDF. Scanned pages are read by tesseract, if that is enabled.
 
     Raises `UnreadableDocument` if the PDF is protected, broken, or has only pictures.
     """
@@ -92,7 +92,7 @@ def _recognize_pages(
 
 
 def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterator[ContentItem]:
-    """Recognize the text of a scanned page under a heading such as "Page 3 (OCR)"; nothing if the page is blank."""
+    """Recognize the text of a scanned page, under a heading such as "Page 3 (OCR)". Yield nothing for a blank page."""
     try:
         if next(iter(page.get_objects(max_depth=1)), None) is None:
             return
@@ -111,7 +111,7 @@ def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterato
 
 
 def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextSegment]:
-    """Yield the segments of recognized words, all in one size; `page` is the height of the page in pixels.
+    """Yield recognized words as text segments of one size. `page` is the height of the page in pixels.
 
     A right-to-left page is mirrored, as in `_segments`.
     """
@@ -146,7 +146,7 @@ def _join_words(run: Sequence[RecognizedWord], page: int, size: float) -> TextSe
 
 
 def _segments(page: Any) -> Iterator[TextSegment]:
-    """Yield the segments of text on each line, in the order of the file.
+    """Yield the segments of text of each line, in the order in which the file draws them.
 
     A right-to-left page is mirrored, so that its lines begin on the left.
     """
@@ -181,7 +181,7 @@ def _char_at(text_page: Any, at: int) -> PdfChar:
 
 
 def _compose_accents(chars: list[PdfChar]) -> list[PdfChar]:
-    """Join accents that are drawn as separate signs, as TeX does, to their letters."""
+    """Join each accent that is drawn as a separate character, as TeX does, with its letter."""
     composed: list[PdfChar] = []
     for char in chars:
         accent = composed[-1] if composed and composed[-1].char in _ACCENTS else None
@@ -213,7 +213,7 @@ def _runs(chars: Iterable[PdfChar]) -> Iterator[list[PdfChar]]:
 
 
 def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
-    """Return whether a character closely follows a run on its line; a space always does, as it may have no position."""
+    """Return whether a character closely follows a run on its line. A space always does, as it may have no position."""
     if here.char.isspace():
         return True
     last = next((char for char in reversed(run) if not char.char.isspace()), None)

@@ -1,7 +1,7 @@
-"""Order the characters of a right-to-left line of a PDF as they are read.
+"""Put the characters of a right-to-left line of a PDF into reading order.
 
-Files draw glyphs in any order. So the glyphs of a line are sorted by position, marks are joined to their letters, and
-runs from left to right (Latin words, numbers) keep their direction.
+Files draw characters in any order. So the characters of a line are sorted by position and marks are joined to their
+letters. Runs that are read from left to right (Latin words, numbers) keep their direction.
 """
 
 import unicodedata
@@ -47,7 +47,7 @@ class PdfChar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """A letter with its marks, or a sign. `kind` is L, R, N for a digit, or empty."""
+    """A letter with its marks, or a sign. Its `kind` is L or R, the direction of a letter, N for a digit, or empty."""
 
     chars: tuple[PdfChar, ...]
     text: str
@@ -67,13 +67,13 @@ def has_rtl_letters(chars: Iterable[PdfChar]) -> bool:
 
 
 def is_rtl(letters: Iterable[str]) -> bool:
-    """Return whether most letters are of right-to-left scripts."""
+    """Return whether most letters belong to right-to-left scripts."""
     kinds = list(map(_kind, letters))
     return kinds.count("R") > kinds.count("L")
 
 
 def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
-    """Split characters, in the order of the file, into lines."""
+    """Split characters into lines; the characters come in the order of the file."""
     row: list[PdfChar] = []
     marks: list[PdfChar] = []  # marks before the first letter of their line
     ended = True
@@ -95,9 +95,10 @@ def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
 
 
 def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tuple[list[PdfChar], str]]:
-    """Return the cells of a row, separated by gaps wider than `widest` heights, in reading order.
+    """Return the cells of a row in reading order.
 
-    Each cell is a pair: its characters from left to right, and its text in reading order.
+    A gap wider than `widest` times the characters' height separates cells. Each cell is a pair: its characters from
+    left to right, and its text in reading order.
     """
     clusters = _make_clusters(row)
     cells: list[list[_Cluster]] = []
@@ -114,7 +115,7 @@ def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tupl
 
 
 def read_clusters(visual: Sequence[tuple[str, str]], *, rtl: bool) -> str:
-    """Return the text of clusters in reading order; `visual` has the text and kind of each, from left to right."""
+    """Return the text of clusters in reading order. `visual` has each cluster's text and kind from left to right."""
     parts: list[str] = []
     for runs_rtl, run in _directed_runs(visual, rtl=rtl):
         parts += [text for text, _ in run] if not runs_rtl else _read_rtl(run)
@@ -135,7 +136,7 @@ def _is_on_line(row: Sequence[PdfChar], char: PdfChar) -> bool:
 
 
 def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
-    """Sort a row from left to right, each letter with its marks, and drop spaces that are too narrow."""
+    """Sort the letters of a row from left to right, each with its marks, and drop spaces that are too narrow."""
     letters = [char for char in row if not char.char.isspace() and not unicodedata.combining(char.char)]
     marks: dict[int, list[PdfChar]] = {}
     last: PdfChar | None = None
@@ -155,13 +156,13 @@ def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
 
 
 def _place(cluster: _Cluster) -> tuple[float, int]:
-    """Return a sort key; letters of a ligature have one position, and are sorted in the order of their script."""
+    """Return a sort key: the position, or for letters of one ligature, which share it, their order in the script."""
     first = cluster.chars[0]
     return first.left + first.right, first.at if cluster.kind == "L" else -first.at
 
 
 def _measure_overlap(char: PdfChar, other: PdfChar) -> float:
-    """Return the horizontal overlap of two characters; a negative number is their distance."""
+    """Return how far two characters overlap horizontally; if they do not, the negative of their distance."""
     return min(char.right, other.right) - max(char.left, other.left)
 
 
@@ -193,7 +194,7 @@ def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
 
 
 def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[tuple[bool, Sequence[tuple[str, str]]]]:
-    """Yield each run of one direction, after whether it is right to left; a right-to-left line is a single run."""
+    """Yield each run of one direction, and whether it is right to left. A right-to-left line is a single run."""
     if rtl:
         yield True, visual
         return
@@ -212,7 +213,7 @@ def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[
 
 
 def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the texts of a right-to-left run in reading order; foreign words and numbers keep theirs."""
+    """Return the texts of a right-to-left run in reading order; foreign words and numbers in it keep theirs."""
     texts: list[str] = []
     outside: list[int] = []
     signs = _NumberSigns(_JOINS_DIGITS, "")
@@ -236,9 +237,9 @@ class _NumberSigns(NamedTuple):
 
 
 def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the pieces of a run without right-to-left letters, in the order of a right-to-left line.
+    """Yield the pieces of a run in the order of its right-to-left line; the run has no right-to-left letters.
 
-    Each is a pair: whether it is read from left to right, as numbers and foreign words are, and its texts.
+    Each piece is a pair: whether it is read from left to right, as numbers and foreign words are, and its texts.
     """
     strong = [at for at, (_, kind) in enumerate(run) if kind]
     if not strong:
@@ -257,7 +258,7 @@ def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Itera
 
 
 def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each number: `12/05`, `2.5`, `30%`; several follow each other from right to left."""
+    """Yield start and end of each number, such as `12/05`, `2.5` or `30%`, in right-to-left order."""
     start = stop = digits[0]
     found: list[tuple[int, int]] = []
     for at in digits:
@@ -272,7 +273,7 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
 
 
 def _turn_brackets(texts: list[str], outside: Sequence[int]) -> None:
-    """Correct brackets at the positions `outside`, as files may contain either sign of a pair for an opening one."""
+    """Correct the brackets at positions `outside`: for an opening one, files contain either sign of the pair."""
     opened = 0
     for at in outside:
         pair = _BRACKETS.get(texts[at])

@@ -27,7 +27,7 @@ _SMALL = 0.8
 
 @dataclass(frozen=True, slots=True)
 class TextSegment:
-    """Text on one line without wide gaps; positions and sizes in points from the lower left corner of the page."""
+    """Text on one line without wide gaps. Positions and sizes are in points, from the page's lower left corner."""
 
     left: float
     bottom: float
@@ -40,7 +40,7 @@ class TextSegment:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of a page. Its cells, from left to right, are segments that are far apart."""
+    """A line of a page. Its cells are segments that are far apart, from left to right."""
 
     cells: tuple[TextSegment, ...]
     page: int
@@ -74,9 +74,10 @@ def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
 
 
 def _order_by_place(lines: list[TextLine]) -> list[TextLine]:
-    """Move lines up that the file draws after lines below them.
+    """Move each line up that the file draws after lines below it.
 
-    Other lines keep the file's order, which respects columns: of two lines side by side, neither is above the other.
+    Otherwise, lines keep the file's order, which respects columns: of two lines side by side, neither is above the
+    other.
     """
     if len(lines) > _MOST_ORDERED or all(before.bottom >= line.bottom for before, line in pairwise(lines)):
         return lines
@@ -122,7 +123,7 @@ def _is_beside(before: TextSegment, segment: TextSegment) -> bool:
 
 
 def _is_label(cells: Sequence[TextSegment], segment: TextSegment) -> bool:
-    """Return whether the line has only a number or bullet so far, and text follows."""
+    """Return whether the line so far has only a number or bullet, and `segment` is the text after it."""
     only = len(cells) == 1 and _LABEL.fullmatch(cells[0].text.strip())
     return bool(only) and any(char.isalpha() for char in segment.text)
 
@@ -142,7 +143,10 @@ def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
 
 
 def _find_furniture(lines: Sequence[TextLine], pages: int) -> set[TextLine]:
-    """Find page numbers, and running heads: lines at the edge of many pages that differ only in numbers."""
+    """Find lines that are not content: page numbers, and headers or footers.
+
+    Headers and footers are lines at the top or bottom of many pages that differ only in numbers.
+    """
     edges: list[TextLine] = []
     for _, run in groupby(lines, key=lambda line: line.page):
         page = sorted(run, key=lambda line: -line.bottom)
@@ -178,7 +182,7 @@ _LEAST_HALF = 4
 
 @dataclass(frozen=True, slots=True)
 class _Typography:
-    """The usual sizes and words of a document."""
+    """The usual sizes of text in a document, and its words."""
 
     body: float
     levels: Mapping[tuple[float, bool], int]
@@ -188,7 +192,7 @@ class _Typography:
 
 
 def read_layout(pages: Sequence[Sequence[TextSegment]]) -> list[ContentItem]:
-    """Read the pages of a document, given as text segments in the order of the file."""
+    """Read a document's pages, each given as its text segments in the order of the file."""
     lines = find_lines(pages)
     if not lines:
         return []
@@ -216,7 +220,7 @@ def _measure_typography(lines: Sequence[TextLine]) -> _Typography:
 
 
 def _heading_levels(lines: Sequence[TextLine], body: float) -> dict[tuple[float, bool], int]:
-    """Rank headings by size and weight; level 1 is a title, larger than all others and only on the first page."""
+    """Rank headings by size and weight. Level 1 is the title: larger than all others, and only on the first page."""
     heads = [line for line in lines if _could_be_heading(line, body)]
     sizes = sorted({line.size for line in heads if line.size >= body * _LARGER}, reverse=True)
     titles = [line for line in heads if sizes and line.size == sizes[0]]
@@ -238,7 +242,7 @@ def _could_be_heading(line: TextLine, body: float) -> bool:
 
 
 def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
-    """Return the usual distance from one line to the next, by size."""
+    """Return, for each text size, the usual distance from one line to the next."""
     seen: dict[float, Counter[float]] = {}
     for before, line in pairwise(lines):
         distance = round(before.bottom - line.bottom, 1)
@@ -248,7 +252,10 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Yield each line after whether it is in a table: it and a neighbour have several cells, or it is between rows."""
+    """Yield each line, and whether it belongs to a table.
+
+    A line does if it and a neighbour have several cells, or if it is between such rows.
+    """
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]
@@ -265,7 +272,7 @@ def _have_one_style(line: TextLine, other: TextLine) -> bool:
 
 
 def _read_table(lines: Sequence[TextLine], typography: _Typography) -> list[ContentItem]:
-    """Read rows; cells that overlap horizontally form a column."""
+    """Read the rows of a table. Cells that overlap horizontally form a column."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
         if columns and left < columns[-1][1]:
@@ -289,13 +296,13 @@ def _read_table(lines: Sequence[TextLine], typography: _Typography) -> list[Cont
 
 
 def _is_contact_row(row: Sequence[str]) -> bool:
-    """Return whether a row holds only e-mail addresses, as those below the names of authors."""
+    """Return whether a row has only e-mail addresses, like a row below the authors' names in a paper."""
     filled = [cell for cell in row if cell]
     return len(filled) > 1 and all("@" in cell for cell in filled)
 
 
 def _is_running_text(grid: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are lines of two columns of text: long, and most begin with a lower-case letter."""
+    """Return whether rows are really two columns of text: long lines, most beginning in lower case."""
     cells = [cell for row in grid for cell in row if cell]
     small = sum(1 for row in grid[1:] for cell in row if cell[:1].islower())
     return (
@@ -317,7 +324,7 @@ def _read_prose(lines: Sequence[TextLine], typography: _Typography) -> Iterator[
 
 
 def _groups(lines: Sequence[TextLine], typography: _Typography) -> list[list[TextLine]]:
-    """Group close lines of one size and weight, also across the end of a column or page."""
+    """Group lines that are close and of one size and weight. A group may continue in the next column or page."""
     groups: list[list[TextLine]] = []
     for line in lines:
         over = (
@@ -340,7 +347,10 @@ def _continues(before: TextLine, line: TextLine, leading: float) -> bool:
 
 
 def _paragraphs(group: Sequence[TextLine], width: float) -> Iterator[list[TextLine]]:
-    """Split lines into paragraphs: a line ends one if the first word of the next would have fitted."""
+    """Split lines into paragraphs.
+
+    A paragraph ends with a line into which the first word of the next would have fitted.
+    """
     left, right = min(line.left for line in group), max(line.right for line in group)
     right = max(right, left + 0.6 * width)
     paragraph = [group[0]]
@@ -366,7 +376,10 @@ def _join_flowing_lines(lines: Sequence[TextLine], vocabulary: Counter[str]) -> 
 
 
 def _choose_hyphen(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """Return a hyphen if a word divided at the end of a line has one: its first part is a word, the whole is not."""
+    """Return "-" if a word that is divided at the end of a line keeps its hyphen, else "".
+
+    It keeps the hyphen if the document also has the first part as a word, but not the whole word without hyphen.
+    """
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:

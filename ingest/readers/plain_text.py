@@ -54,7 +54,10 @@ def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
 
 
 def _measure_errors(text: str) -> float:
-    """Return the rate of errors typical of wrong encodings: signs in words, half-width kana, Chinese in Korean."""
+    """Return the share of characters that suggest a wrong encoding.
+
+    These are signs within words, half-width kana, and Chinese characters in Korean text.
+    """
     mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
     return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
 
@@ -84,12 +87,12 @@ _SAMPLE = 1 << 18  # bytes for guessing the encoding
 
 
 def decode_text(content: bytes) -> str:
-    """Decode by byte-order mark, as UTF-8, or by guess; line ends become newlines. Raises `UnreadableDocument`."""
+    """Decode text by its byte-order mark, as UTF-8, or by a guess. Raises `UnreadableDocument`."""
     return strip_control_characters(_decode(content))
 
 
 def read_plain_text(text: str) -> ParsedDocument:
-    """Read plain text: paragraphs between blank lines, their lines joined unless they are a list."""
+    """Read plain text: blank lines separate paragraphs; the lines of a paragraph are joined unless they are a list."""
     return front_matter.read_with_fields(text, _read_body, any_fields=False, date_line=True)
 
 
@@ -101,7 +104,7 @@ def _read_body(text: str) -> ParsedDocument:
 
 
 def _is_title(line: str) -> bool:
-    """Return whether a paragraph reads like a title: short, and not a sentence, field or list item."""
+    """Return whether a paragraph looks like a title: it is short, and neither a sentence, a field nor a list item."""
     short = len(line) <= _LONGEST_TITLE and "\n" not in line and len(line.split()) <= _MOST_TITLE_WORDS
     return short and line[:1].isalnum() and not _NO_TITLE.search(line)
 

@@ -1,4 +1,4 @@
-"""Read reStructuredText by way of the HTML that docutils makes of it."""
+"""Read reStructuredText: docutils converts it to HTML, which is then read."""
 
 import functools
 import re
@@ -73,7 +73,7 @@ def _read_body(text: str) -> ParsedDocument:
 
 
 def _split_paragraphs(text: str) -> str:
-    """Split paragraphs that are too long by blank lines."""
+    """Insert blank lines into paragraphs that are too long."""
     return _PARAGRAPH.sub(
         lambda paragraph: paragraph[0] if len(paragraph[0]) < _LONG_PARAGRAPH else _split_lines(paragraph[0]), text
     )
@@ -92,7 +92,7 @@ def _split_lines(paragraph: str) -> str:
 
 
 def _field_list(document: nodes.document) -> dict[str, str]:
-    """Remove and return the fields at the top of the document, or below its title."""
+    """Remove the fields at the top of the document, or below its title, and return them."""
     field_list = next(iter(document.findall(nodes.docinfo)), None) or next(
         iter(document.findall(nodes.field_list)), None
     )
@@ -119,7 +119,7 @@ def _register_sphinx() -> None:
 
 
 def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
-    """Read a role: the label of `label <target>`, the name of `~package.name`."""
+    """Read a role as text: `label <target>` becomes its label, and `~package.name` becomes `name`."""
     label = unescape(text).split("<")[0].strip() or text.strip("<>")
     if label.startswith("~"):
         label = label.rpartition(".")[2]
@@ -133,7 +133,7 @@ class _AnyArguments(Directive):
 
 
 class _Text(_AnyArguments):
-    """Read a directive whose argument and content are text."""
+    """Reads a directive whose argument and content are text."""
 
     option_spec = None
 
@@ -146,7 +146,7 @@ class _Text(_AnyArguments):
 
 
 class _Code(_AnyArguments):
-    """Read a directive whose content is code."""
+    """Reads a directive whose content is code."""
 
     option_spec: ClassVar[Any] = None
 
@@ -156,7 +156,7 @@ class _Code(_AnyArguments):
 
 
 class _Generated(_AnyArguments):
-    """Omit a directive whose output is generated elsewhere."""
+    """Omits a directive whose output would be generated from other files."""
 
     def run(self) -> list[nodes.Node]:
         return []

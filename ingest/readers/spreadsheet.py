@@ -60,7 +60,7 @@ def read_xls(content: bytes) -> ParsedDocument:
 
 
 def read_delimited(text: str) -> ParsedDocument:
-    """Read delimited rows; the delimiter is guessed."""
+    """Read rows of delimited text; the delimiter is guessed."""
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SAMPLE], _DELIMITERS)
     except csv.Error:
@@ -93,7 +93,7 @@ def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[Cont
 
 
 def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
-    """Read rows; a blank row ends a table, and the next table may have its own header."""
+    """Read the rows of a sheet. A blank row ends a table, and the next table may have its own header."""
     header: Sequence[str] = ()
     for filled, run in groupby(grid, key=any):
         if not filled:
@@ -109,7 +109,7 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
 
 
 def _is_header(lines: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first of several rows has names or years in most columns."""
+    """Return whether the first of several rows is a header: most of its cells are names or years."""
     filled = [cell for cell in lines[0] if cell]
     widest = max(sum(1 for cell in line if cell) for line in lines)
     return (

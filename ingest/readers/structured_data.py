@@ -50,7 +50,7 @@ def _read_data(data: Any) -> ParsedDocument:
 
 
 def _weight(data: Any, known: dict[int, int]) -> int:
-    """Count the values in `data`, shared ones at each reference, though each is visited once."""
+    """Count the values in `data`. A value with several references counts once for each, but is visited only once."""
     if not isinstance(data, list | Mapping):
         return 1
     if id(data) not in known:
@@ -72,7 +72,7 @@ def _items(data: Any, level: int) -> Iterator[ContentItem]:
 
 
 def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
-    """Read first the plain values of an object, then the objects in it under their names."""
+    """Read the plain values of an object first, then the objects in it, each under its name."""
     facts = {str(name): text for name, value in data.items() if (text := _fact(value)) and len(text) <= _LONG_VALUE}
     yield from table_rows.make_row_blocks(list(facts), [list(facts.values())])
     for name, value in data.items():
@@ -85,7 +85,7 @@ def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
 
 
 def _fact(value: Any) -> str:
-    """Format a plain value, or a list of plain values; empty for others."""
+    """Format a plain value, or a list of plain values; empty for anything else."""
     if isinstance(value, list):
         return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_format, value))
     return "" if isinstance(value, Mapping) else _format(value)

@@ -1,4 +1,4 @@
-"""Read subtitles and transcripts (.srt, .vtt): a new speaker or a pause begins a paragraph."""
+"""Read subtitles and transcripts (.srt, .vtt). A new speaker or a pause begins a paragraph."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Turn each row of a table into a block that is readable alone: "Header: value; Header: value".
+"""Turn each row of a table into a block that can be read by itself: "Header: value; Header: value".
 
-HTML tables are read with their spans, tables for layout are recognized, and tables of pipes that Markdown rejects are
-restored.
+HTML tables are read with cells that span rows and columns, and tables that only serve layout are recognized. Tables of
+pipes that Markdown rejects are restored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
 
 def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
-    """Make a block of each row that is not empty. `header` may be empty or shorter than the rows."""
+    """Make a block from each row that is not empty. `header` may be empty or shorter than the rows."""
     for row in rows:
         values = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
         if values:
@@ -38,9 +38,9 @@ def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
 def split_header(
     rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] = ()
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Split a table without a marked header into column names and other rows; the names are empty if it has none.
+    """Split a table without a marked header into column names, which may be empty, and the other rows.
 
-    `spread` holds the same rows with the text of each cell in all columns that it spans.
+    `spread` are the same rows, with the text of each cell repeated in all columns that it spans.
     """
     if len(rows) > 1 and is_header_row(rows[0]):
         return merge_columns(rows[0], rows[1:])
@@ -54,7 +54,7 @@ def split_header(
 
 
 def _count_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Count the first rows that name columns; the first cell of such a row is empty or a unit."""
+    """Count the rows at the top that name columns. The first cell of such a row is empty or a unit."""
     count = 0
     for at, row in enumerate(rows[:_MOST_HEADS]):
         label, *others = row or ("",)
@@ -73,7 +73,7 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _names_all_columns(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row below `heads` names all columns, some of which share a head."""
+    """Return whether the row after `heads` also names columns, as some of them share a head."""
     shared = any(name and name == other for name, other in pairwise(map(_join_names, zip(*heads, strict=False))))
     return shared and len(below) > 1 and is_header_row(below[0])
 
@@ -96,9 +96,9 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Join numbers with their signs, and drop empty columns, as in accounts.
+    """Join numbers with their signs, and drop empty columns, as accounts need.
 
-    The name of a column may be above any of the columns of a number and its signs.
+    The name of a column may be above the number or above any of its signs.
     """
     columns = list(zip_longest(*map(_join_signs, rows), fillvalue=""))
     merged: list[tuple[str, Sequence[str]]] = []
@@ -143,7 +143,7 @@ def is_header_row(row: Sequence[str]) -> bool:
 
 
 def is_column_name(cell: str) -> bool:
-    """Return whether a cell can name a column: short, not a number, and not the label of the next cell ("Name:")."""
+    """Return whether a cell can name a column: short, not a number, and not a label of the next cell ("Name:")."""
     is_number = _DIGIT.search(cell) and not _LETTER.search(cell)
     return len(cell.split()) <= _LONGEST_HEADER and not is_number and not cell.endswith(":")
 
@@ -161,7 +161,7 @@ _PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
 
 def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
-    """Turn paragraphs into rows if all their lines begin with a pipe and have another; yield other items unchanged."""
+    """Turn each paragraph whose lines all begin with a pipe and have another into rows; yield other items unchanged."""
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]
@@ -191,7 +191,7 @@ def find_cells(table: Element) -> Iterator[Element]:
 
 
 def is_layout_table(table: Element, grid: Grid) -> bool:
-    """Return whether a table holds texts rather than rows of facts."""
+    """Return whether a table contains texts instead of rows of facts."""
     if all(len(set(line)) == 1 for line in grid):
         return True
     if next(table.iterdescendants("pre", "h1", "h2", "h3", "h4"), None) is not None:
@@ -204,14 +204,14 @@ def is_layout_table(table: Element, grid: Grid) -> bool:
 
 
 def _has_plain_header(grid: Grid) -> bool:
-    """Return whether a table that contains others holds facts: its first row names the columns of all rows."""
+    """Return whether a table with tables inside still has facts: its first row names the columns of all rows."""
     plain = all(cell.find(".//table") is None for cell in grid[0])
     names = [" ".join(cell.text_content().split()) for cell in grid[0]]
     return plain and is_header_row(names) and all(len(line) == len(grid[0]) for line in grid)
 
 
 def has_long_text(texts: Iterable[str]) -> bool:
-    """Return whether a cell is too long for a row."""
+    """Return whether any text is too long for the cell of a row."""
     return any(len(text) > _LONGEST_CELL for text in texts)
 
 
@@ -236,7 +236,7 @@ def make_text_blocks(
 
 
 def make_table_blocks(grid: Grid, texts: Mapping[Element, str]) -> Iterator[Block]:
-    """Make a block of each row, with the names of the columns if it has some."""
+    """Make a block from each row, with the names of the columns if the table has them."""
     titles, grid = _split_titles(grid, texts)
     yield from make_row_blocks((), [[texts[cell]] for cell in titles])
     names, body = _split_columns(grid, texts)
@@ -251,7 +251,7 @@ def make_table_blocks(grid: Grid, texts: Mapping[Element, str]) -> Iterator[Bloc
 
 
 def build_grid(table: Element) -> Grid:
-    """Return the cells of a table by row, without nested tables, each in all rows and columns that it spans."""
+    """Return the cells of a table by row, without nested tables; a cell is in every row and column that it spans."""
     grid: Grid = []
     hanging: dict[int, tuple[int, Element]] = {}
     for row in table.iter("tr"):
@@ -285,7 +285,10 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Split off the first rows if they title the table: their only cell spans it, or is alone above an empty row."""
+    """Split off the first rows if they are titles of the table.
+
+    A title row has one cell that spans the table, or one filled cell above an empty row.
+    """
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
         filled = {cell for cell in grid[count] if texts[cell]}
@@ -297,7 +300,7 @@ def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Elemen
 
 
 def _split_columns(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[str], Grid]:
-    """Return the names of the columns, if marked, and the other rows."""
+    """Return the names of the columns, if they are marked as such, and the other rows."""
     marked = 0
     while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
         marked += 1

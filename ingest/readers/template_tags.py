@@ -1,6 +1,6 @@
 """Read the tags of site generators (Liquid, Jinja, Nunjucks, Handlebars, Hugo) and the components of MDX. Pure.
 
-Arguments of a tag that are meant for readers become text, and so do addresses. Other output leaves a gap.
+Arguments that are meant for readers become text, and so do addresses. All other output becomes a gap.
 """
 
 import re
@@ -27,12 +27,12 @@ Need = Literal["", "optional", "closing"]
 
 
 def make_gap(text: str = "", need: Need = "") -> str:
-    """Return the markup of a gap, for readers that convert a format to HTML."""
+    """Return the element that stands in for removed template markup, for readers that convert a format to HTML."""
     return f'<{GAP} need="{need}">{escape(text)}</{GAP}>' if need else f"<{GAP}>{escape(text)}</{GAP}>"
 
 
 class Reading(NamedTuple):
-    """The text of a tag, and how much a sentence needs its output."""
+    """The text of a tag, and how much its sentence needs the output of the tag."""
 
     text: str = ""
     need: Need = ""
@@ -93,9 +93,9 @@ _MARKUP = lazy_compile(r"</?[A-Za-z][^<>]*>|\*\*|__|`")
 
 
 def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") -> Reading:
-    """Read a tag; `paired` are the names of tags that the text opens and closes.
+    """Read a tag. `paired` are the names of the tags that the text both opens and closes.
 
-    `after` is the text that follows, which may continue an address.
+    `after` is the text that follows the tag, which may continue an address.
     """
     if tag.startswith(("{#", "{{!", "{/*")):
         return Reading(need="optional")
@@ -114,12 +114,12 @@ def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") ->
 
 
 def _opener(name: str) -> str:
-    """Return the name of the tag that this one closes; empty for the bare `end` of Hugo and Go."""
+    """Return the name of the tag that this tag closes; empty for the bare `end` of Hugo and Go."""
     return name.removeprefix("/").removeprefix("end").strip(" _") if name.startswith(("/", "end")) else "/"
 
 
 def tag_name(tag: str) -> str:
-    """Return the name of a tag: `slack_channel` of `{% slack_channel "help" %}`."""
+    """Return the name of a tag: `slack_channel` for `{% slack_channel "help" %}`."""
     return _tag_name(tag.strip("{}%<>").strip("-~ \t\n"))
 
 
@@ -159,7 +159,7 @@ def _read_call(name: str, rest: str, *, paired: bool, computed: bool) -> Reading
 
 
 def _read_label(name: str, texts: Sequence[str], bare: Sequence[str]) -> str:
-    """Return a name without spaces, such as a channel's, or else an address; empty if there is neither."""
+    """Return the label among a tag's arguments, such as a channel's name, or else an address, or else ""."""
     if names := [text for text in texts if name in _ADDRESSES or not _ADDRESS.fullmatch(text)] or texts:
         return names[0]
     return bare[0] if len(bare) == 1 and _CHANNEL.fullmatch(bare[0]) else ""
@@ -183,7 +183,7 @@ def _parse_arguments(rest: str) -> _Arguments:
 
 
 def _named_text(named: dict[str, str]) -> str:
-    """Return the text of named arguments: a head and a body, or else an alternative text."""
+    """Return the text among named arguments: a heading and a body, or else an alternative text."""
     stated = {name: text for name, value in named.items() if (text := _plain(value))}
     head, body, lesser = (
         next((stated[name] for name in names if name in stated), "") for names in (_HEADS, _BODIES, _LESSER)
@@ -206,7 +206,7 @@ COMPONENT = r"""<(?P<close>/?)(?P<name>[A-Z][\w.]{0,60})
 
 
 def read_component(name: str, props: str) -> str:
-    """Return the text in the properties of a component."""
+    """Return the text that the properties of a component contain."""
     return "" if _PICTURE.search(name.lower()) else _named_text(_parse_arguments(props).named)
 
 
@@ -228,7 +228,7 @@ def find_pairs(text: str) -> frozenset[str]:
 
 
 def hide_pipes(text: str) -> str:
-    """Replace the `|` of tags, which would end a cell in a row of a table."""
+    """Replace each `|` inside of a tag, as it would end the cell of a table row."""
     return _TAG.sub(lambda tag: tag[0].replace("|", HIDDEN_PIPE), text) if "|" in text and "{" in text else text
 
 
@@ -242,7 +242,7 @@ _ELEMENT = lazy_compile(
 
 
 def replace_tags(markup: str) -> str:
-    """Replace template tags in HTML by gaps, and remove those within its elements; code is unchanged."""
+    """Replace template tags in HTML by gaps, and remove those inside of HTML's own tags. Code stays unchanged."""
     if not any(begins in markup for begins in ("{{", "{%", "{#")):
         return markup
     return "".join(_replace_tags(markup, find_pairs(markup)))

@@ -1,4 +1,4 @@
-"""Parse untrusted dates, YAML and XML, without exhausting memory or accessing files or the network."""
+"""Parse untrusted dates, YAML and XML without exhausting memory and without access to files or the network."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _WRITTEN_DATES = tuple(
 
 
 def parse_date(written: object) -> datetime | None:
-    """Parse a date: ISO 8601, as in e-mail, or as people write it. Without a zone it is in UTC; None if invalid."""
+    """Parse a date in ISO 8601, as in e-mail, or as people write it. It is in UTC without a zone; None if invalid."""
     if isinstance(written, datetime):
         return _with_zone(written)
     if isinstance(written, date):
@@ -44,18 +44,18 @@ def parse_date(written: object) -> datetime | None:
 
 
 def parse_first_date(written: Iterable[object]) -> datetime | None:
-    """Return the first of several dates that can be parsed; None if none can."""
+    """Return the first of several values that can be parsed as a date; None if none can."""
     return next(filter(None, map(parse_date, written)), None)
 
 
 def parse_full_date(written: str) -> datetime | None:
-    """Parse a full date as people write it; None for a month, a year, or further text."""
+    """Parse a full date as people write it; None for a month or year alone, or if other text is around the date."""
     whole = any(match["day"] for form in _WRITTEN_DATES if (match := form.fullmatch(written)))
     return parse_date(written) if whole else None
 
 
 def parse_pdf_date(written: str) -> datetime | None:
-    """Parse a date of a PDF: `D:20240131120000+01'00'`, often shortened."""
+    """Parse a date of a PDF, such as `D:20240131120000+01'00'`; the end is often missing."""
     match = _PDF_DATE.fullmatch(written.strip())
     if not match:
         return None
@@ -113,7 +113,7 @@ Element = Any  # an lxml element, with tag, text, tail, attributes and children
 
 
 def parse_xml(content: bytes) -> Element:
-    """Parse XML without its own entities and without network access. Raises `ValueError` if it is broken."""
+    """Parse XML without expanding its own entities and without network access. Raises `ValueError` if it is broken."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         root = lxml.etree.fromstring(content, parser=parser)
@@ -134,12 +134,12 @@ def element_text(element: Element) -> str:
 
 
 def primary_language(tag: str) -> str:
-    """Return the two letters that begin a language tag: `en` of `en-GB`."""
+    """Return the two letters at the start of a language tag: `en` for `en-GB`."""
     return re.split(r"[-_]", tag)[0].lower()[:2]
 
 
 def add_child(parent: Element, tag: str, *, before: Element | None = None) -> Element:
-    """Make a new last child of `parent`, or one before another."""
+    """Add a child to `parent`: the last one, or the one before `before`."""
     child = lxml.etree.SubElement(parent, tag)
     if before is not None:
         before.addprevious(child)

@@ -32,7 +32,7 @@ _SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 
 def read_web_page(content: bytes) -> ParsedDocument:
-    """Read an HTML file, which may be a template of a site generator."""
+    """Read an HTML file, which may be the template of a site generator."""
     return front_matter.read_with_fields(
         decode_markup(content), lambda markup: read_page_markup(template_tags.replace_tags(markup))
     )
@@ -54,7 +54,7 @@ def read_page_markup(markup: str) -> ParsedDocument:
 
 
 def decode_markup(content: bytes) -> str:
-    """Decode markup, which may declare its encoding."""
+    """Decode markup by the encoding that it declares, or else as text."""
     match = _DECLARED.search(content[:_HEAD_BYTES])
     encoding = (match[1] or match[2]).decode("ascii") if match else ""
     try:
@@ -145,7 +145,7 @@ def _child_text(parent: Element, *names: str) -> str:
 
 
 def _read_texts(element: Element) -> Iterator[ContentItem]:
-    """Read any XML: children with only text form a row of facts, an element of mixed content a paragraph."""
+    """Read any XML. Children with only text become a row of facts; an element with mixed content, a paragraph."""
     facts = [(value_parsers.local_name(child), (child.text or "").strip()) for child in element if not len(child)]
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)

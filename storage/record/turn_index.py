@@ -331,7 +331,7 @@ class Spending:
     database: Database
 
     async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
-        """Return the cost of the turns closed since a moment; optionally of a user or channel, such as `slack:T1/U1`."""
+        """Return the cost of the turns closed since a moment; optionally of a user or a channel (`slack:T1/U1`)."""
         sums = func.coalesce(func.sum(spending.c.tokens), 0), func.coalesce(func.sum(spending.c.cost), 0.0)
         query = select(func.count(), *sums).select_from(spending).where(spending.c.at >= since)
         if platform_user:
