@@ -28,7 +28,7 @@ from storage.database.engine import Database, split_chunks
 from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.language.words import words
 from storage.record.question_groups import QuestionGroup, group_questions
-from storage.record.turn_index import ENTRY_COLUMNS, list_terms, parse_entry, read_body, read_moment
+from storage.record.turn_index import ENTRY_COLUMNS, ERASED, list_terms, parse_entry, read_body, read_moment
 from storage.types import DocumentId, EntryKind, LogEntry, Verdict
 
 UNFINISHED = "unfinished"  # the status of a turn that was never closed
@@ -270,6 +270,8 @@ def _named(column: ColumnElement[str], name: ColumnElement[str], value: str) -> 
 def _outcome_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.status == RETRACTED:
         yield turns.c.retracted
+    elif wanted.status == ERASED:
+        yield or_(turns.c.erased, turns.c.status == ERASED)
     elif wanted.status:
         yield turns.c.status == ("" if wanted.status == UNFINISHED else wanted.status)
     match wanted.verdict:

@@ -199,6 +199,7 @@ async def test_blanked_turn_keeps_only_figures(database: Database, search: Recor
 
     assert (found.asker, found.asker_name, found.question, found.tokens) == ("", "", "", 9)
     assert found.erased
+    assert await search.find(RecordFilter(status="erased")) == (found,)
     assert await search.find(RecordFilter(words="vierzehn")) == ()
     for kept in ("SELECT block FROM turn_words_data", "SELECT c0 FROM turn_words_content"):
         rows = await database.read(lambda connection, kept=kept: connection.exec_driver_sql(kept).scalars().all())
