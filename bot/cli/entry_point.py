@@ -72,7 +72,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
     "Documents": {
         "ingest": CommandEntry(
             "corpora.ingest_commands:ingest_app",
-            "Ingest documents. Run again, it reads changed documents and removes deleted ones.",
+            "Ingest documents. When run again, it reads changed documents and removes deleted ones.",
         ),
         "forget": CommandEntry(
             "corpora.document_commands:forget",
@@ -91,7 +91,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "reindex": CommandEntry(
             "corpora.corpus_commands:reindex",
-            "Rebuild this home's indexes from the database, such as after a change of the embedding function.",
+            "Rebuild this home's indexes from the database, for example after a change of the embedding function.",
             ("footnote reindex",),
         ),
     },

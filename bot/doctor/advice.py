@@ -81,7 +81,9 @@ def advise_student(facts: ExamFacts) -> Advice | None:
     if student is None or not student.structured or not best.structured:
         return None
     better = best.readable < POOR_FORMAT and student.readable >= best.readable + CLEAR_MARGIN
-    why = f"With the student's prompts it keeps the format in {_percent(student)} of cases, else in {_percent(best)}."
+    why = (
+        f"It keeps the format in {_percent(student)} of cases with the student's prompts, in {_percent(best)} without."
+    )
     if better and not facts.student:
         return Advice(why, {"model.student": True, "model.structured": "text"})
     return Advice(why, {"model.student": False}) if facts.student and not better else None
@@ -149,7 +151,7 @@ def advise_thinking(facts: ExamFacts) -> Advice | None:
     thought = sum(figures.thought for figures in facts.figures.values())
     if facts.settings.thinks is not None or thought <= THINKING_SHARE * facts.calls:
         return None
-    why = "It thinks before it replies; with this setting, no call is repeated to find that out."
+    why = "The model thinks before it replies; with this setting, no call is repeated to find that out."
     faster = 'If the server supports it, reasoning_effort = "low" makes it faster.'
     return Advice(f"{why} {faster}", {"model.thinks": True})
 
@@ -158,7 +160,7 @@ def advise_cut_replies(facts: ExamFacts) -> Advice | None:
     """Advise longer replies if they were cut off, or contained only thoughts."""
     figures, settings = facts.figures, facts.settings
     if any("thinking_tokens" in fault.hint for kind in figures.values() for fault in kind.faults):
-        why = "It thought for so long that no tokens were left for a reply."
+        why = "The model thought for so long that no tokens were left for a reply."
         return Advice(why, {"model.thinking_tokens": 2 * settings.thinking_tokens})
     cut = {name: kind for name, kind in figures.items() if kind.cut > CUT_SHARE * kind.calls}
     if not cut:
@@ -242,7 +244,7 @@ def advise_concurrency(facts: ExamFacts) -> Advice | None:
     retried = sum(kind.retried for kind in facts.figures.values())
     if facts.at_once == 1 or retried <= BUSY_SHARE * facts.calls or advise_silence(facts):
         return None
-    why = f"{retried} of {facts.calls} calls had to be retried, as the server was busy: make fewer at once."
+    why = f"{retried} of {facts.calls} calls had to be retried, because the server was busy: make fewer at once."
     return Advice(why, {"model.max_concurrency": facts.at_once // 2})
 
 

@@ -72,7 +72,7 @@ class CorpusPages:
         """Forget a document permanently: it is no longer found or cited. Who did it is recorded first."""
         corpus, key = visit.form.get("corpus", ""), visit.form.get("document", "")
         if visit.form.get("sure") != "yes":
-            raise NotFound("Nothing was forgotten, as you did not confirm it.")
+            raise NotFound("Nothing was forgotten, because you did not confirm it.")
         await self._record(visit, {"key": "forgotten", "now": f"{corpus}: {key}"}, EntryKind.SETTING)
         async with self.open_service() as service:
             await service.forget(key, corpus)

@@ -34,7 +34,7 @@ def find_misplaced_secret(
     for entry, shape in others:
         if re.fullmatch(shape.pattern, value):
             variable = entry.settings.SECRETS.get(shape.key, "")
-            belongs = f"That belongs into {variable}. " if variable and (entry, shape.key) != (owner, key) else ""
+            belongs = f"That belongs in {variable}. " if variable and (entry, shape.key) != (owner, key) else ""
             return MisplacedSecret(f"{shape.title}{'' if entry is owner else f' of {entry.title}'}", belongs + needed)
     return None
 

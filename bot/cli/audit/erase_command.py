@@ -40,7 +40,9 @@ def erase(
     why: Annotated[str, typer.Option(help="Reason, stored in the record.")] = "",
     *,
     messages: Annotated[bool, typer.Option("--messages", help="Also remove the bot's messages.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only show how much.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Erase; without this option, only show how much would be erased.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """The command also removes the copies of the database that upgrades made.

@@ -135,7 +135,9 @@ def pin_answer(
     *,
     text: Annotated[
         Path | None,
-        typer.Option(parser=parse_path, help="A file with a corrected text that cites like the answer: [1]."),
+        typer.Option(
+            parser=parse_path, help="A file with a corrected text, which cites by number like the answer: [1]."
+        ),
     ] = None,
     by: Annotated[str, typer.Option(help="Your name, which askers see; default: this machine's user.")] = "",
     as_json: JsonOption = False,

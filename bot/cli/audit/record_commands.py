@@ -28,9 +28,9 @@ _PROOFS_ALONE = (
     "--proofs exports the whole record, in a format of its own: a part could not prove that nothing is missing. "
     "Omit the other options, or prove one answer with `footnote audit receipt ID`."
 )
-CountOption = Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")]
+CountOption = Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many to list at most.")]
 BeforeOption = Annotated[
-    int | None, typer.Option("--before", min=1, help="Only turns before this number, as the previous page shows it.")
+    int | None, typer.Option("--before", min=1, help="Only turns before this number, which the previous page shows.")
 ]
 Chosen = dict[str, str]
 

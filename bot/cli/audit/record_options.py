@@ -36,15 +36,16 @@ OPTIONS: dict[str, Any] = {
     "platform": Annotated[str, typer.Option(help="Asked on this platform: slack, terminal, mcp ...")],
     "channel": Annotated[str, typer.Option(help="Asked in this channel: slack:T1/C1, C1, or its name.")],
     "person": Annotated[str, typer.Option(help="Asked by this person: slack:T1/U1, U1, or their name.")],
-    "since": Annotated[str, typer.Option(help=f"Asked from then on: {_MOMENT_HELP}.")],
-    "until": Annotated[str, typer.Option(help="Asked until then; a day or month is included whole.")],
+    "since": Annotated[str, typer.Option(help=f"Asked at this time or later: {_MOMENT_HELP}.")],
+    "until": Annotated[str, typer.Option(help="Asked up to this time; a day or month is included completely.")],
     "status": Annotated[
         str, typer.Option(callback=_one_of("status", STATUSES), help=f"How the turn ended: {', '.join(STATUSES)}.")
     ],
     "verdict": Annotated[
         str,
         typer.Option(
-            callback=_one_of("verdict", tuple(VERDICTS)), help=f"The verdict of any claim: {', '.join(VERDICTS)}."
+            callback=_one_of("verdict", tuple(VERDICTS)),
+            help=f"At least one claim has this verdict: {', '.join(VERDICTS)}.",
         ),
     ],
     "corpus": Annotated[str, typer.Option(help="Cites this corpus, or its nearest pages are from it.")],
@@ -53,7 +54,8 @@ OPTIONS: dict[str, Any] = {
         str, typer.Option(callback=_one_of("rating", RATINGS), help="How people rated it: up, down or any.")
     ],
     "words": Annotated[
-        str, typer.Option(help='Words in the question or answer, in any form; a "phrase"; begin* for a beginning.')
+        str,
+        typer.Option(help='Words in the question or answer, in any form; a "phrase"; begin* for words that begin so.'),
     ],
 }
 

@@ -49,7 +49,11 @@ def reindex(
     context: typer.Context,
     *,
     shared: Annotated[
-        bool, typer.Option("--shared", help="Also rebuild the vectors on the Chroma server; no other home may serve.")
+        bool,
+        typer.Option(
+            "--shared",
+            help="Also rebuild the Chroma server's vectors; first stop `footnote serve` on every home that uses it.",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -59,8 +59,10 @@ def doctor(
         list[str] | None,
         typer.Option("--stage", callback=_validate_stages, help="Examine only this stage; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many cases of each kind at most.")] = 1_000,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Stop before it uses more tokens.")] = DOCTOR_TOKENS,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most cases of each kind of call.")] = 1_000,
+    tokens: Annotated[
+        int, typer.Option("--tokens", min=1, help="Stop before the calls use more than this many tokens.")
+    ] = DOCTOR_TOKENS,
     *,
     model: Annotated[bool, typer.Option("--model", help="Try the model on cases with known answers.")] = False,
     compare: Annotated[
@@ -88,7 +90,7 @@ async def _run_all_checks(config: Path | None, services: Services) -> Sequence[C
         settings = load_settings(config)
     except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
         secrets = map(report_error, find_misplaced_secrets(load_platform_tables(config)))
-        skipped = "Not checked: home, documents, model and platforms, as the settings cannot be read."
+        skipped = "Not checked: home, documents, model and platforms, because the settings cannot be read."
         return (
             *report_error(error),
             *chain.from_iterable(secrets),

@@ -61,11 +61,11 @@ def token(
         try:
             line = format_token_line(name, tuple(groups or ()), secret)
         except ValueError as error:
-            message = "Names are letters, digits, dots, dashes and underscores, 60 at most."
+            message = "A name has at most 60 letters, digits, dots, dashes and underscores."
             raise typer.BadParameter(message) from error
         readers = " or ".join(f'"{reader}"' for reader in list_token_ids(name, groups or ()))
         lines = (
-            f"The token, for the program alone: {secret}",
+            f"The token, to give only to the program: {secret}",
             f"The line for `tokens` under [mcp]:  {line}",
             f"To let it read a corpus, name it in visible_to of the [[corpus]]: {readers}",
             "`footnote reload` applies these; if [mcp] enabled = true is new, restart the server.",

@@ -23,15 +23,13 @@ from storage.errors import UnknownCorpus
 from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Hit
 
-CorpusOption = Annotated[
-    list[str] | None, typer.Option("--corpus", help="Search only this corpus; may be given several times.")
-]
+CorpusOption = Annotated[list[str] | None, typer.Option("--corpus", help="Search only this corpus; repeatable.")]
 SystemOption = Annotated[
     str, typer.Option("--system", help=f"The system that answers: {', '.join(SYSTEMS)}; default from settings.")
 ]
 JudgeOption = Annotated[
     str,
-    typer.Option("--system", help="The system that checks: extractive by rules alone, others by a model and rules."),
+    typer.Option("--system", help="The system that checks: extractive uses only rules, the others a model and rules."),
 ]
 EffortOption = Annotated[
     Effort | None, typer.Option("--effort", help="Search and verification effort; default from settings.")

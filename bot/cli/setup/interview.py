@@ -211,7 +211,7 @@ def find_missing_answers(given: GivenAnswers, settings: Settings) -> list[Fault]
                 missing.append(make_missing_fault(f"{entry.title}'s {question.prompt}", f"the variable {variable}"))
     unread = [corpus.name for corpus in settings.corpus if not corpus.visible_to]
     if chosen and given.visible_to is None and (given.documents or unread):
-        how = "--visible-to '*' (everybody of your own), or --visible-to with a channel's id"
+        how = "--visible-to '*' (all your own channels), or --visible-to with a channel's id"
         missing.append(make_missing_fault("who may read the documents", how))
     return missing
 

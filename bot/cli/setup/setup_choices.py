@@ -26,7 +26,7 @@ _COMMENTS: Mapping[str, str] = {
     "timezone": "The time zone of dates and of the nightly refresh.",
     "schedule": "When all documents are refreshed; empty for never.",
     "model": "A language model that writes answers from passages. Its key is OPENAI_API_KEY in footnote.env.",
-    "corpus": 'Documents. visible_to lists who may read them, except this terminal: "*" is all of your own, [] no one.',
+    "corpus": 'Documents. This terminal reads all; visible_to lists who else may: "*" is all own channels, [] no one.',
 }
 
 

@@ -37,7 +37,7 @@ INTRO = (
     "changes nothing."
 )
 SERVE = "footnote serve"
-RELOAD = "footnote reload, as a server runs here already; for new tokens, restart it"
+RELOAD = "footnote reload, because a server is running here; for new tokens, restart it"
 UNWRITTEN = "Nothing was written."
 
 

@@ -224,6 +224,6 @@ def _check_revision(file: DatabaseFileState) -> CheckResult:
         return CheckResult("warn", "Database: it was written by an older Footnote.", hint)
     if not file.whole:
         hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home checks all of it."
-        message = f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here."
+        message = f"Database: {format_bytes(file.bytes)} can be written; too large to be checked completely here."
         return CheckResult("warn", message, hint)
-    return CheckResult("ok", f"Database: {format_bytes(file.bytes)}, whole, and can be written.")
+    return CheckResult("ok", f"Database: {format_bytes(file.bytes)}, intact, and can be written.")

@@ -38,7 +38,7 @@ def examine_engine(engine: Engine) -> CheckResult:
         list(engine.map(len, [b""]))
     except SourceUnavailable as error:
         return CheckResult("fail", f"Ray: {error}", error.hint)
-    return CheckResult("ok", "Ray: its workers run the same version, and compute.")
+    return CheckResult("ok", "Ray: its workers run the same version, and completed a small task.")
 
 
 def examine_programs(

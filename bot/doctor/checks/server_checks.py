@@ -44,7 +44,7 @@ def examine_sources(sources: Mapping[str, SourceSettings], context: SourceContex
         return faults
     kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in sources.items())
     remote = [corpus for corpus, source in sources.items() if not any(isinstance(value, Path) for _, value in source)]
-    message = f"Sources: the servers of {', '.join(remote)} were not contacted; `footnote ingest all` does."
+    message = f"Sources: the servers of {', '.join(remote)} were not contacted; `footnote ingest all` contacts them."
     unchecked = [CheckResult("skip", message)] if remote else []
     return (CheckResult("ok", f"Sources: {format_count(len(sources), 'source')} can be opened: {kinds}."), *unchecked)
 
@@ -126,7 +126,7 @@ async def check_port(scene: Inspection) -> Sequence[CheckResult]:
     host, number = scene.settings.http.host, scene.settings.http.port
     place = f"{host}:{number}"
     if scene.serving:
-        return (CheckResult("ok", f"Port: {place} is the running server's."),)
+        return (CheckResult("ok", f"Port: the running server listens at {place}."),)
     try:
         await asyncio.to_thread(_try_port, host, number)
     except OSError as error:

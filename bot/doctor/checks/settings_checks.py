@@ -28,7 +28,9 @@ async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
     if not (indexed or scene.settings.corpus):
         return (CheckResult("ok", "Corpora: none yet."),)
     if unread := _list_unread(scene.settings, indexed):
-        message = f"Corpora: all ingested; only the terminal reads {', '.join(unread)}, as no platform is configured."
+        message = (
+            f"Corpora: all ingested; only the terminal reads {', '.join(unread)}, because no platform is configured."
+        )
         return (CheckResult("ok", message),)
     return (CheckResult("ok", "Corpora: all ingested, and each has readers."),)
 
@@ -52,7 +54,7 @@ async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
             CheckResult("ok", "Schedule: no nightly refresh is set; `footnote ingest all` refreshes every source."),
         )
     if not settings.sources:
-        hint = "Give a [[corpus]] a source, or empty [schedule] nightly."
+        hint = "Give a [[corpus]] a source, or remove nightly from [schedule]."
         return (CheckResult("warn", "Schedule: a nightly refresh is set, but no corpus has a source.", hint),)
     night = night_after(scene.now, at, settings.zone).astimezone(settings.zone)
     return (
@@ -70,14 +72,14 @@ async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
     unpriced = ", ".join(sorted(name for name in models - model.prices.keys() if name))
     if not unpriced:
         return (CheckResult("ok", f"Limits: cost_per_month is {limit:g}, and each model has a price."),)
-    hint = "Add its price of a million tokens under [model.prices], or limit tokens instead."
+    hint = "Add its price per million tokens under [model.prices], or limit tokens instead."
     return (CheckResult("warn", f"Limits: cost_per_month does not limit {unpriced}, which has no price.", hint),)
 
 
 async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
     """Report if no platform is configured."""
     if not list_configured_platforms(scene.settings):
-        return (CheckResult("ok", "Platforms: none is configured; the terminal answers nevertheless."),)
+        return (CheckResult("ok", "Platforms: none is configured; questions are answered only in the terminal."),)
     return ()
 
 
@@ -91,7 +93,7 @@ def build_platform_check(entry: PlatformEntry) -> HealthCheck:
         if not faults:
             check: HealthCheck = entry.check
             return await check(scene)
-        skipped = CheckResult("skip", f"{entry.title}: not contacted, as that needs its secrets.")
+        skipped = CheckResult("skip", f"{entry.title}: not contacted, because that needs its secrets.")
         return (*(CheckResult("fail", str(fault), fault.hint) for fault in faults), skipped)
 
     return check_platform
@@ -203,5 +205,5 @@ def _may_read_web(channel: ChannelValues, visible_to: Sequence[str], web: str) -
 def _check_admin_channel(settings: Settings) -> Iterator[CheckResult]:
     channel = settings.schedule.admin_channel
     if channel and platform_of(channel) not in list_configured_platforms(settings):
-        hint = f"Configure {platform_of(channel).capitalize()}, or empty [schedule] admin_channel."
+        hint = f"Configure {platform_of(channel).capitalize()}, or remove admin_channel from [schedule]."
         yield CheckResult("warn", f"Schedule: reports of nightly refreshes cannot be posted to {channel}.", hint)

@@ -177,7 +177,7 @@ class DiscordDirectory:
     async def _look(self, number: str) -> events.ChannelInfo:
         channel = events.read_channel(await self._call(CHANNEL, channel=number) or {})
         if channel is None:
-            raise PlatformError("Discord does not describe the channel.")
+            raise PlatformError("Discord returned no valid details of the channel.")
         self._note(channel)
         return channel
 

@@ -29,7 +29,7 @@ _AWAY = "Check whether this machine reaches discord.com, then try again."
 _INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
 _UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
 _NO_SERVER = "Add your server's id to [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
-_ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: it receives our commands and buttons."
+_ENDPOINT = "Clear the Interactions Endpoint URL on the application's page: it receives our commands and buttons."
 _UNSEEN = "Discord: intents and permissions were not checked, because"
 _REFUSED = CheckResult("skip", f"{_UNSEEN} Discord refuses the token.")
 _UNREACHED = CheckResult("skip", f"{_UNSEEN} Discord cannot be reached.")

@@ -171,7 +171,7 @@ class MattermostDirectory:
     async def _look(self, number: str) -> ChannelInfo:
         channel = read_channel(await self._call(client.CHANNEL, channel=number))
         if channel is None:
-            raise PlatformError("Mattermost does not describe the channel.")
+            raise PlatformError("Mattermost returned no valid details of the channel.")
         return channel
 
     async def _look_person(self, user: str) -> Person:

@@ -37,7 +37,7 @@ class RemoteError(Exception):
 class VersionMismatch(RemoteError):
     def __init__(self, server: protocol.ServerHello) -> None:
         own, theirs = read_version(), server.version
-        theirs = theirs if theirs != own else "another build of the same number"
+        theirs = theirs if theirs != own else "another build of the same version"
         super().__init__(
             f"The running server (process {server.pid}) has another version: {theirs}; this command has {own}.",
             kind="other_version",

@@ -19,7 +19,7 @@ _FAILED = frozenset({"failed"})
 
 class TracingUnavailable(Exception):
     kind = "tracing_unavailable"
-    hint = "Install them by `make tracing` (docs/operating.md), or empty [http] traces."
+    hint = "Install them by `make tracing` (docs/operating.md), or remove traces from [http]."
 
     def __init__(self) -> None:
         super().__init__("Traces are enabled, but the packages that send them are not installed.")

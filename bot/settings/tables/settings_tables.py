@@ -90,7 +90,7 @@ class ChannelValues(SettingsTable):
         here = platform_of(info.data.get("id", ""))
         stranger = next((person for person in people if here and platform_of(person) != here), "")
         if stranger:
-            raise ValueError(f"names {stranger}, who is not on {here} as the channel is")
+            raise ValueError(f"names {stranger}, who is not on {here}, where the channel is")
         return people
 
 
@@ -364,7 +364,7 @@ class OwnSettings(SettingsTable):
         """
         chroma = self.chroma
         if not chroma.url and self.database:
-            hint = "Name a Chroma server for all of them in [chroma] url (`chroma run` starts one), or empty database."
+            hint = "Name a Chroma server for all of them in [chroma] url (`chroma run` starts one), or remove database."
             message = "Several homes share a PostgreSQL database, but the vectors would be in this one."
             raise StorageError(message, hint=hint)
         if not chroma.url:

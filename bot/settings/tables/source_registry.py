@@ -35,9 +35,9 @@ _INGEST_FOLDER = IngestCommand(
     {
         "path": "The folder; everything beneath it is read.",
         "url_base": "Footnotes link to this address plus the file's path.",
-        "site": "What publishes it at --url-base: jekyll, hugo, mkdocs or docusaurus.",
+        "site": "The generator that publishes it at --url-base: jekyll, hugo, mkdocs or docusaurus.",
         "include": "Only files that match, such as '**/*.md'.",
-        "exclude": "No files that match, such as 'drafts/**'.",
+        "exclude": "Skip files that match, such as 'drafts/**'.",
         "ignore": "Replace the default ignore list; '' for none: see docs/sources.md.",
     },
     (
@@ -48,13 +48,13 @@ _INGEST_FOLDER = IngestCommand(
     argument="path",
 )
 _INGEST_WIKIPEDIA = IngestCommand(
-    "Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles.",
+    "Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as alternative titles.",
     {
         "dump": "A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.",
         "wiki": "Download the latest dump of this wiki: simple, en, dewiki ...",
         "contact": "With --wiki: an address at which its mirror can reach you.",
-        "mirror": "With --wiki: another mirror than Wikimedia's.",
-        "cirrus": "It is a dump of CirrusSearch: plain text, quick to read.",
+        "mirror": "With --wiki: a mirror other than Wikimedia's.",
+        "cirrus": "The dump is CirrusSearch's: plain text, quick to read.",
     },
     (
         "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",

@@ -49,7 +49,7 @@ def _validate_folder(path: str) -> str:
 
 def _validate_template(url: str) -> str:
     if unknown := set(re.findall(r"\{[^{}]*\}", url)) - {"{path}", "{branch}", "{commit}"}:
-        raise ValueError(f"knows {{path}}, {{branch}} and {{commit}}, not {min(unknown)}")
+        raise ValueError(f"may contain {{path}}, {{branch}} and {{commit}}, but not {min(unknown)}")
     return validate_web_address(url)
 
 
@@ -178,7 +178,7 @@ def _validate_wiki_address(url: str) -> str:
         raise ValueError("must have an address")
     parts = urlsplit(validate_web_address(url))
     if parts.username or parts.query or parts.fragment or not parts.hostname:
-        raise ValueError("must be an address without user, password, query and fragment")
+        raise ValueError("must be an address without user, password, query or fragment")
     return url.rstrip("/")
 
 

@@ -71,7 +71,7 @@ CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = 
     (advice.advise_reply_format, facts(way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), None),
     (advice.advise_reply_format, facts(POOR, STUDENT, structured="schema"), None),
     (advice.advise_student, facts(POOR, STUDENT), ({"model.student": True, "model.structured": "text"},
-     "With the student's prompts it keeps the format in 97% of cases, else in 67%.")),
+     "It keeps the format in 97% of cases with the student's prompts, in 67% without.")),
     (advice.advise_student, facts(POOR, STUDENT, student=True), None),
     (advice.advise_student, facts(way("text"), STUDENT), None),
     (advice.advise_student, facts(way("text"), STUDENT, student=True), ({"model.student": False}, "")),

@@ -79,7 +79,7 @@ SLACK_CHECK = settings_checks.build_platform_check(load_platforms()["slack"])
 NIGHTLY = {"nightly": "03:00"}
 CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, str]]]] = [
     (home_checks.check_database, {}, {}, [("ok", "none yet")]),
-    (home_checks.check_database, {}, {"file": WHOLE}, [("ok", "1 MB, whole, and can be written")]),
+    (home_checks.check_database, {}, {"file": WHOLE}, [("ok", "1 MB, intact, and can be written")]),
     (home_checks.check_database, {}, {"file": replace(WHOLE, revision="newer")},
      [("fail", "newer Footnote. Upgrade")]),
     (home_checks.check_database, {}, {"file": replace(WHOLE, revision="older")},
@@ -87,7 +87,7 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
     (home_checks.check_database, {}, {"file": replace(WHOLE, faults=("row 3 missing",))},
      [("fail", "row 3 missing. Re")]),
     (home_checks.check_database, {}, {"file": replace(WHOLE, whole=False)},
-     [("warn", "too large to be checked whole")]),
+     [("warn", "too large to be checked completely")]),
     (home_checks.check_database, {}, {"file": replace(WHOLE, unwritable=DatabaseUnusable("Locked.", hint="Wait."))},
      [("fail", "Locked. Wait.")]),
     (home_checks.check_database, {}, {"fault": DatabaseUnusable("Gone.", hint="Fix it.")},
@@ -122,7 +122,7 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
     (settings_checks.check_corpora, {"slack": SLACK}, {"corpora": (HANDBOOK,)},
      [("warn", "only the terminal may read")]),
     (settings_checks.check_corpora, {"corpus": [_corpus()]}, {"corpora": (HANDBOOK,)},
-     [("ok", "all ingested; only the terminal reads handbook, as no platform is configured.")]),
+     [("ok", "all ingested; only the terminal reads handbook, because no platform is configured.")]),
     (settings_checks.check_corpora, {}, {"corpora": ()}, [("ok", "none yet.")]),
     (settings_checks.check_corpora, {}, {"file": replace(WHOLE, revision="older")}, []),
     (settings_checks.check_corpora, {}, {"fault": DatabaseUnusable("Gone.", hint="")}, []),

@@ -54,7 +54,7 @@ def test_sources_that_can_be_opened_are_listed() -> None:
 
     assert results == [
         ("ok", "Sources: 2 sources can be opened: docs (folder), code (git).", ""),
-        ("skip", "Sources: the servers of code were not contacted; `footnote ingest all` does.", ""),
+        ("skip", "Sources: the servers of code were not contacted; `footnote ingest all` contacts them.", ""),
     ]
     assert examine() == []
 

@@ -69,7 +69,7 @@ CASES = [
     ("[[channel]]\nid = 'slack:T1/C1'\nanser = 'every'", "Did you mean `channel.answer`?"),
     ("[[channel]]\nid = 'slack:T1/C1'\nanswer = 'all'", "must be 'mention' or 'every', not \"all\"."),
     ("[[channel]]\nid = 'slack:T1/C1'\nask = ['bob']", 'channel[1].ask[1] must be "slack:TEAM/USER"'),
-    ("[[channel]]\nid='slack:T1/C1'\nask=['discord:G/U']", "ask names discord:G/U, who is not on slack as the"),
+    ("[[channel]]\nid='slack:T1/C1'\nask=['discord:G/U']", "ask names discord:G/U, who is not on slack, where the"),
     ("[[channel]]\nid='slack:T/C'\n[[channel]]\nid='slack:T/C'", "channel has two entries for slack:T/C; each"),
     ("[[channel]]\nid='slack:T/C'\ncorpora=['x']", "channel of slack:T/C names the corpus 'x', which no"),
     (f"{CORPORA}[[channel]]\nid='slack:T/C'\ncorpora=['wik']", "there are: handbook, wiki."),

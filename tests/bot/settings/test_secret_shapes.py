@@ -46,6 +46,6 @@ def test_swapped_tokens_keep_a_server_from_starting() -> None:
     faults = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
 
     assert [line.partition(". This setting needs")[0] for line in faults] == [
-        "SLACK_BOT_TOKEN holds an app token (xapp-…). That belongs into SLACK_APP_TOKEN",
-        "SLACK_APP_TOKEN holds a bot token (xoxb-…). That belongs into SLACK_BOT_TOKEN",
+        "SLACK_BOT_TOKEN holds an app token (xapp-…). That belongs in SLACK_APP_TOKEN",
+        "SLACK_APP_TOKEN holds a bot token (xoxb-…). That belongs in SLACK_BOT_TOKEN",
     ]
