@@ -1,8 +1,9 @@
 """Read potentially harmful documents in a separate process with limits; a thread could not be killed.
 
-The process starts with the first document that needs it and ends with the `with` block. A document that breaks it is
-reported as unreadable, and another process is started. It is not forked, because threads of this process may hold
-locks, and not made by `multiprocessing`, which would import the main program again and leave a resource tracker behind.
+The process starts with the first document that needs it, and ends with the `with` block. A document that breaks it is
+reported as unreadable, and a new process is started. The process is not forked, because threads of this process may
+hold locks. It is not made by `multiprocessing`, which would import the main program again and leave a resource tracker
+behind.
 """
 
 import os
@@ -56,7 +57,7 @@ class ProcessExit:
 
 
 class SandboxProcess:
-    """A worker process, used by one thread; another may call `kill`."""
+    """A worker process. One thread uses it; another thread may call `kill`."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         """Start the process, and wait until it is ready. Raises `SourceUnavailable`."""
@@ -92,7 +93,7 @@ class SandboxProcess:
         return self._process.poll() is None
 
     def ask(self, task: bytes) -> bytes | ProcessExit:
-        """Send a document, and return the answer or the exit of the process. Raises `MalformedAnswer`."""
+        """Send a document to the process, and return its answer, or how it ended. Raises `MalformedAnswer`."""
         self.documents += 1
         return self._exchange(task, self.limits.clock)
 
@@ -140,7 +141,7 @@ class SandboxProcess:
 
 
 def explain_exit(ended: ProcessExit, limits: SandboxLimits) -> str:
-    """Return why a document was not read, from how its process ended. Pure."""
+    """Return why a document was not read, by how its process ended. Pure."""
     if ended.late:
         return explain_timeout(limits.clock)
     if ended.code == -getattr(signal, "SIGXCPU", 0):
@@ -161,7 +162,7 @@ def explain_memory_limit(memory: int) -> str:
 
 
 def minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a process needs to run our code, without secrets."""
+    """Return only the variables that a process needs to run our code; they contain no secrets."""
     passed = {name: environment[name] for name in _PASSED_VARIABLES if name in environment}
     return {**passed, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
@@ -184,9 +185,9 @@ OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned
 
 
 class Sandbox:
-    """Reads documents in a separate process, for one thread; another may call `stop`.
+    """Reads documents in a separate process. One thread uses it; another thread may call `stop`.
 
-    A `with` block reuses the process for all its documents; outside of one, each document gets its own.
+    Within a `with` block, one process reads all documents. Outside of a block, each document gets its own process.
     """
 
     def __init__(self, limits: SandboxLimits | None = None, programs: ReaderPrograms = NO_PROGRAMS) -> None:
@@ -208,7 +209,7 @@ class Sandbox:
             self._end()
 
     def stop(self) -> None:
-        """Interrupt reading, and read nothing more in this block."""
+        """Interrupt reading, and refuse further documents within this block."""
         with self._lock:
             self._stopped = True
             if self._process:
@@ -218,17 +219,20 @@ class Sandbox:
         """Read a file's bytes as `file_formats.read_file` does. Blocks.
 
         Raises:
-            UnreadableDocument: With a reason to act on; also for exceeded limits.
-            SourceUnavailable: A process cannot be started, or reading was stopped.
+            UnreadableDocument: The document cannot be read, or exceeds a limit; the reason says what to do.
+            SourceUnavailable: The process cannot be started, or reading was stopped.
         """
         return self.run(plan_reading(content, name, programs=self.programs, **facts))
 
     def run(self, task: ReadTask) -> Page:
-        """Run a task. Blocks; raises like `page`."""
+        """Run a task in the sandbox. Blocks; raises as `page` does."""
         return self.call(task.work, harmless=task.harmless)
 
     def call(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
-        """Call a function that makes a page and can be pickled, here if `harmless`. Blocks; raises like `page`."""
+        """Call a function that makes a page; it must be picklable. If `harmless`, it runs in this process.
+
+        Blocks; raises as `page` does.
+        """
         if self._stopped:
             raise ReadingStopped
         if harmless:

@@ -1,8 +1,8 @@
-"""The process that reads documents for `ingest.sandbox`, and the frames that both exchange.
+"""The process that reads documents for `ingest.sandbox`, and the frames in which both processes exchange messages.
 
-Started as `python -m ingest.sandbox_worker SECONDS BYTES`, without secrets in its environment. It exits at the end of
-its input, or when its parent is gone. A document may take over a library and write anything into the pipe, so answers
-are text in frames of limited length. Only tasks, which our own process writes, are pickled.
+It is started as `python -m ingest.sandbox_worker SECONDS BYTES`, without secrets in its environment. It exits at the
+end of its input, or when its parent is gone. A document may take over a library and write anything into the pipe, so
+answers are text in frames of limited length. Only tasks are pickled, as our own process writes them.
 """
 
 import json
@@ -38,7 +38,7 @@ _FRAME_HEAD = struct.Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """Why a document was not read; `memory` is whether it needed too much memory."""
+    """The reason why a document was not read. `memory`: whether it needed too much memory."""
 
     reason: str = ""
     memory: bool = False
@@ -58,7 +58,10 @@ def write_frame(pipe: IO[bytes], content: bytes) -> None:
 
 
 def read_frame(pipe: IO[bytes], longest: int | None = None) -> bytes | None:
-    """Wait for a frame; None if the other side closed the pipe. Raises `MalformedAnswer` if it is too long."""
+    """Wait for a frame; None if the other process has closed the pipe.
+
+    Raises `MalformedAnswer` if the frame is too long.
+    """
     head = pipe.read(_FRAME_HEAD.size)
     if len(head) < _FRAME_HEAD.size:
         return None
@@ -130,7 +133,7 @@ def serve_documents(seconds: float, memory: int) -> None:
 
 
 def _answer_next(seconds: float) -> bytes:
-    """Wait for a document, and return the answer; empty at the end of the input."""
+    """Wait for a document, read it, and return the answer; empty at the end of the input."""
     try:
         task = read_frame(sys.stdin.buffer)
         if task is None:
@@ -163,7 +166,7 @@ def _set_limit(limits: ModuleType, which: int, most: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Exit once the parent is gone, even while a document is being read."""
+    """Exit as soon as the parent is gone, even if a document is being read."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os.killpg(os.getpgrp(), signal.SIGKILL)  # our own group, including the programs that we called

@@ -1,4 +1,4 @@
-"""Documents and pages that sources pass to a refresh, and the report of a refresh."""
+"""Documents and pages, as sources pass them to a refresh, and the report of a refresh."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, list, table row or piece of code, as plain text on one or more lines."""
+    """A paragraph, list, table row or piece of code, as plain text of one or more lines."""
 
     text: str
     kind: PassageKind = PassageKind.PROSE
@@ -25,7 +25,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text under one heading. `path` holds the headings above it, outermost first, without the page title."""
+    """The text under one heading. `path` are the headings that it is under, highest first, without the page's title."""
 
     path: tuple[str, ...]
     blocks: tuple[Block, ...]
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document once it is read: its metadata, and its sections in order."""
+    """A document after it is read: its metadata, and its sections in order."""
 
     title: str
     sections: tuple[Section, ...]
@@ -47,7 +47,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """A function that makes a page of bytes that are already fetched. It can be pickled for another process."""
+    """A function that makes a page from bytes that are already fetched. It can be pickled for another process."""
 
     work: Callable[[], Page]
     harmless: bool = False  # whether it needs no sandbox
@@ -56,7 +56,7 @@ class ReadTask:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A document of a source, not yet read; it is loaded only if its fingerprint is new to the manifest."""
+    """A document of a source that is not read yet. It is loaded only if the manifest does not have its fingerprint."""
 
     key: str
     fingerprint: str
@@ -68,7 +68,7 @@ class ChangedDocument:
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
-    """List a document with its known fingerprint; it is never loaded."""
+    """List a document with its known fingerprint, so that it is never loaded."""
     return ChangedDocument(key, fingerprint, 0, partial(refuse_load, key))
 
 
@@ -77,7 +77,7 @@ def refuse_load(key: str) -> Page:
 
 
 class UnreadableDocument(Exception):
-    """One document cannot be read; others are not affected. `str()` is a plain reason."""
+    """One document cannot be read; other documents are not affected. `str()` is a reason for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder that the rules of a source exclude."""
+    """A file or folder that is skipped by the rules of its source."""
 
     key: str
     reason: str
@@ -110,7 +110,7 @@ ListedItem = ChangedDocument | Unreadable | DeletedDocument
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The documents of a source, or those that changed."""
+    """All documents of a source, or only those that changed."""
 
     items: Iterator[ListedItem]
     whole: bool = True
@@ -124,7 +124,7 @@ class Listing:
 
 
 class SourceUnavailable(Exception):
-    """A source is unreachable or refuses access. `str()` is one plain line; `hint` says what to do."""
+    """A source cannot be reached, or refuses access. `str()` is one plain line; `hint` says what to do."""
 
     kind = "source_unavailable"
 
@@ -148,7 +148,7 @@ def describe_os_error(error: OSError) -> str:
 
 
 class SingleReadUnsupported(SourceUnavailable):
-    """A source's documents cannot be read one by one."""
+    """The documents of this source cannot be read one by one."""
 
 
 S = TypeVar("S")
@@ -159,54 +159,54 @@ EngineName = Literal["local", "ray"]
 
 
 class Engine(Protocol):
-    """Worker processes, maybe on other machines; they have this code but none of this machine's files."""
+    """Worker processes, possibly on other machines. They have this code, but none of this machine's files."""
 
     @property
     def doing(self) -> str:
-        """Return an activity other than `map`'s work, such as starting, in a few words; empty if there is none."""
+        """Return in a few words what the engine does besides `map`'s work, such as starting; empty if nothing."""
         ...
 
     def check(self) -> None:
-        """Raise an error with `kind` and `hint` if the engine cannot be used. Starts nothing."""
+        """Raise an error with `kind` and `hint` if the engine cannot be used. This starts nothing."""
         ...
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield the results of `work`, a module's function, in the order of the items, slightly ahead of the caller.
+        """Yield the results of `work`, a function of a module, in the order of the items, slightly ahead of the caller.
 
-        An item that is a list holds a finished result. Raises errors of `work`, and an error with `kind` and `hint` if
-        a process fails.
+        An item that is a list contains finished results. Raises the errors of `work`, and an error with `kind` and
+        `hint` if a process fails.
         """
         ...
 
     def stop(self) -> None:
-        """Interrupt running work, from another thread."""
+        """Interrupt running work. Called from another thread."""
         ...
 
 
 class DocumentSource(Protocol):
-    """A source of documents. Its methods block, and are called in one thread.
+    """A source of documents. Its methods block, and are all called in one thread.
 
-    If it has a method `pack_for(corpus)`, it can pack the documents that it lists, in its own processes.
+    A source may also have a method `pack_for(corpus)`: then its own processes can pack the documents that it lists.
     """
 
     @property
     def reference(self) -> bool:
-        """Return whether it is a reference work, such as an encyclopedia, instead of the team's own documents."""
+        """Return whether this is a work of reference, such as an encyclopedia, and not the team's own documents."""
         ...
 
     def expected(self) -> int | None:
-        """Return how many documents it will list, for the progress bar; None if unknown."""
+        """Return how many documents the source will list, for the progress bar; None if unknown."""
         ...
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """List all documents in a stable order, or those that changed.
+        """List all documents in a stable order, or only those that changed.
 
         Args:
-            known: Fingerprints of the documents read before, by key.
-            since: The mark of the last complete listing; empty to list all.
+            known: Fingerprints of the documents that were read before, by key.
+            since: The mark of the last complete listing; empty to list everything.
 
         Raises:
-            SourceUnavailable: The source cannot be read. Also while the items are iterated; also subclasses of it.
+            SourceUnavailable: The source cannot be read. Subclasses may be raised, too, and also during iteration.
         """
         ...
 
@@ -218,13 +218,13 @@ class LiveSource(DocumentSource, Protocol):
         """Return the current document with this address or key; None if the source does not have it.
 
         Raises:
-            SingleReadUnsupported: Its documents cannot be read one by one.
+            SingleReadUnsupported: Documents of this source cannot be read one by one.
             SourceUnavailable: The source cannot be read.
         """
         ...
 
     def stop(self) -> None:
-        """Interrupt a blocking call, from another thread: it may raise `SourceUnavailable`."""
+        """Interrupt a call that blocks, which may then raise `SourceUnavailable`. Called from another thread."""
         ...
 
 
@@ -240,7 +240,7 @@ class RefreshRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """The result of a refresh, in documents and passages."""
+    """The result of a refresh, counted in documents and passages."""
 
     corpus: str
     added: int = 0
@@ -264,7 +264,7 @@ class RefreshReport:
 
 @dataclass(frozen=True, slots=True)
 class RefreshProgress:
-    """The progress of a refresh. `total` is None if unknown before the end."""
+    """The progress of a refresh. `total` is None if it is unknown until the end."""
 
     done: int
     total: int | None

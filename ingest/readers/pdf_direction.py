@@ -258,7 +258,7 @@ def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Itera
 
 
 def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each number, such as `12/05`, `2.5` or `30%`, in right-to-left order."""
+    """Yield start and end of each number, such as `12/05` or `30%`, from left to right on the page."""
     start = stop = digits[0]
     found: list[tuple[int, int]] = []
     for at in digits:

@@ -1,7 +1,7 @@
-"""Read a source's listing batch by batch, in a separate thread, one batch ahead of the caller.
+"""Read a source's listing batch by batch in a separate thread, which is one batch ahead of the caller.
 
-Only changed documents are loaded. Batches stay small for any source and document: documents and texts
-above the limits are failures.
+Only changed documents are loaded. Batches stay small whatever the source: a document or text above the limits counts as
+unreadable.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
-    """The size of a full batch; a crash repeats the work of at most one batch."""
+    """The size of a full batch. After a crash, the work of at most one batch is repeated."""
 
     documents: int
     characters: int
@@ -66,12 +66,15 @@ class DocumentBatch:
 
 
 class BatchReader:
-    """Reads a listing once. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
+    """Reads a listing once. Only `stop` may be called from other threads; `seen` and `gone` are complete at the end."""
 
     def __init__(
         self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = (), pack_for: str = ""
     ) -> None:
-        """Skip the keys `unwanted`, and pack documents for the corpus `pack_for` if given; `known` has fingerprints."""
+        """Read a listing; `known` are the fingerprints of documents that were read before.
+
+        The keys `unwanted` are skipped. If `pack_for` names a corpus, documents are packed for it.
+        """
         self.listing = listing
         self.seen = KeySet()
         """Keys of all documents that the source has, readable or not."""
@@ -92,7 +95,7 @@ class BatchReader:
     def batch(self) -> DocumentBatch | None:
         """Read the next batch; None at the end.
 
-        An error of the source is raised by the next call, so that the documents read before it are kept.
+        An error of the source is raised only by the next call, so that the documents read before it are not lost.
         """
         batch = DocumentBatch(PACKED if self._pack_for else EMBEDDED)
         keys: set[str] = set()
@@ -106,11 +109,11 @@ class BatchReader:
         return batch if keys else None
 
     def stop(self) -> None:
-        """Stop after the document that is being loaded; from any thread."""
+        """Stop after the document that is being loaded. May be called from any thread."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Close what the listing has open."""
+        """Close whatever the listing keeps open."""
         if close := getattr(self._items, "close", None):
             close()
 
@@ -175,7 +178,7 @@ def _load_packed(corpus: str, item: ChangedDocument) -> PackedDocument:
 
 @dataclass
 class SourceReader:
-    """A source that is read in a thread of its own."""
+    """Reads a source in a thread of its own."""
 
     source: DocumentSource
     _thread: ThreadPool
@@ -194,7 +197,7 @@ class SourceReader:
         self.start_next()
 
     def start_next(self) -> None:
-        """Start to read the next batch while the caller works."""
+        """Start to read the next batch while the caller continues."""
         assert self._reader is not None  # noqa: S101 - `begin` set it
         self._ahead = self._start(self._reader.batch)
 
@@ -204,7 +207,7 @@ class SourceReader:
         return await asyncio.shield(self._ahead)
 
     async def end(self) -> None:
-        """Stop reading, wait for the thread, and close what the listing has open."""
+        """Stop reading, wait for the thread, and close whatever the listing keeps open."""
         if self._reader is not None:
             self._reader.stop()
         running = [call for call in self._calls if not call.done()]
@@ -226,7 +229,7 @@ class SourceReader:
 
 @asynccontextmanager
 async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
-    """Read a source within the block, and leave nothing running at its end."""
+    """Yield a reader of the source for the block. At its end, all reading is stopped."""
     with ThreadPool("ingest-read") as thread:
         reader = SourceReader(source, thread)
         try:
@@ -236,7 +239,7 @@ async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
 
 
 async def _finish_reading(reader: SourceReader) -> None:
-    """End the thread without blocking the event loop, also if the waiting is cancelled again."""
+    """End the thread without blocking the event loop, even if this wait is itself cancelled."""
     ending = asyncio.create_task(reader.end(), name="reading ends")
     cancelled = False
     while not ending.done():

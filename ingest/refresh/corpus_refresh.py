@@ -1,7 +1,7 @@
 """Bring a corpus up to date with its source.
 
-Changes are planned by pure functions, then applied, and can be resumed at any moment. A document whose fingerprint the
-manifest knows is not read. Of a changed one, only new passages are indexed. An interrupted refresh is simply run again.
+Changes are planned by pure functions, then applied. A document whose fingerprint is unchanged is not read. Of a changed
+document, only new passages are indexed. An interrupted refresh needs no repair: the next one continues.
 """
 
 import time
@@ -78,7 +78,7 @@ class _RunState:
 
     @property
     def packs(self) -> bool:
-        """Whether documents are packed and stored, not embedded."""
+        """Whether documents are packed and stored without being embedded."""
         return self.mode is not DenseMode.EAGER
 
     def update_report(self, **changes: Any) -> None:
@@ -110,31 +110,31 @@ async def refresh_corpus(
     clock: Clock = utc_now,
     lease_seconds: float = LEASE_SECONDS,
 ) -> RefreshReport:
-    """Bring `corpus` up to date with `source`, and report.
+    """Bring `corpus` up to date with `source`, and return a report.
 
-    Reading runs a batch ahead of embedding, in a thread of its own. A document that cannot be read keeps its last
-    version; one that the source no longer has is removed, unless there are suspiciously many. Applied changes stay,
-    also when the refresh is cancelled.
+    Reading runs one batch ahead of embedding, in a thread of its own. A document that cannot be read keeps its last
+    version. A document that the source no longer has is removed, unless suspiciously many are missing. Applied changes
+    stay, even if the refresh is cancelled.
 
     Args:
         source: Where the documents come from.
         corpus: The corpus to refresh.
         store: Where the corpus is stored.
         progress: Called with the progress.
-        dense: Whether passages are embedded now, lazily, or not at all; None: as before, and a new corpus now.
-        most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
-        confirm_removal: Whether a person confirmed that more are removed.
+        dense: Whether passages are embedded now, lazily, or not at all. None keeps the corpus's mode; if new, now.
+        most_removed: The share of the corpus, 0 to 1, to remove without confirmation; a few documents always are.
+        confirm_removal: Whether a person has confirmed that more may be removed.
         restore: Whether documents that were forgotten on purpose are read again.
-        source_digest: A digest of the source's settings: when they change, all is listed again.
-        night: When the night began that the run belongs to, for the history.
-        clock: Returns the moment, with a time zone.
-        lease_seconds: Seconds after which another process may refresh the corpus if this one was killed.
+        source_digest: A digest of the source's settings. If it changes, all documents are listed again.
+        night: When the nightly refresh that this run belongs to was due, for the history.
+        clock: Returns the present time, with a time zone.
+        lease_seconds: Seconds after which another process may refresh the corpus if this one is killed.
 
     Raises:
-        RefreshRefused: The source has no documents, or another process refreshes the corpus.
+        RefreshRefused: The source has no documents, or another process is refreshing the corpus.
         SourceUnavailable: The source cannot be read; it may also raise its own errors. Nothing is removed.
-        LeaseLost: This process was suspended for so long that another took over.
-        StorageError: The store failed; changes applied before stay.
+        LeaseLost: This process was suspended for so long that another has taken over.
+        StorageError: The store failed; changes that were applied before stay.
     """
     async with (
         hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds) as lease,
@@ -175,7 +175,10 @@ async def _start_run(
     report_progress: Callable[[RefreshProgress], None],
     dense: DenseMode | None,
 ) -> _RunState:
-    """Finish an interrupted refresh, read the known fingerprints and the forgotten keys, and choose the mode."""
+    """Finish an interrupted refresh, and return the state of a new one.
+
+    This reads the known fingerprints and the forgotten keys, and decides when passages are embedded.
+    """
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
     modes = {entry.name: entry.dense for entry in await store.manifest.catalogue()}
@@ -203,7 +206,7 @@ async def _list_documents(run: _RunState, reader: SourceReader, since: str) -> L
 
 
 async def _prepare_corpus(run: _RunState, source: DocumentSource, *, restore: bool) -> None:
-    """Store the corpus's mode, drop vectors that it no longer has, and admit forgotten documents if asked to."""
+    """Store the corpus's mode, drop vectors that the mode excludes, and with `restore`, admit forgotten documents."""
     manifest = run.store.manifest
     await manifest.describe(run.corpus, reference=source.reference, dense=run.mode)
     if run.mode is DenseMode.OFF:
@@ -215,7 +218,7 @@ async def _prepare_corpus(run: _RunState, source: DocumentSource, *, restore: bo
 
 
 async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> BatchReader:
-    """Read the listing, and apply it batch by batch."""
+    """Read the listing batch by batch, and apply the changes of each batch."""
     batches = BatchReader(listing, run.known, unwanted=run.unwanted, pack_for=run.corpus if run.packs else "")
     reader.begin(batches)
     while batch := await reader.batch():
@@ -240,7 +243,7 @@ async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader
 
 
 async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> tuple[int, int]:
-    """Return how many stored passages of the packed documents are kept, and how many are dropped."""
+    """Return how many stored passages of the packed documents stay the same, and how many are dropped."""
     changed = [key for packed in batch.packed if (key := packed.document.key) in run.known]
     if not changed:
         return 0, 0
@@ -279,7 +282,7 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
 
 
 async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchReader) -> None:
-    """Read unchanged documents again that failed or were not finished before: a listing of changes omits them."""
+    """Read documents again that failed before or whose change was not finished. A listing of changes may omit them."""
     read_one = getattr(reader.source, "one", None)
     failed = dict(await run.store.manifest.failures(run.corpus))
     unfinished = {key for key, fingerprint in run.known.items() if not fingerprint}
@@ -298,7 +301,10 @@ async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchRead
 
 
 async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed: float) -> None:
-    """Remove deleted documents, unless there are suspiciously many; withheld ones are removed in any case."""
+    """Remove documents that the source no longer has, unless they are suspiciously many.
+
+    Documents that may no longer be read are removed in any case.
+    """
     whole = batches.listing.whole
     withheld = batches.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))
@@ -320,7 +326,10 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
 
 
 async def _collect_failures(run: _RunState, batches: BatchReader) -> list[tuple[str, str]]:
-    """Return the unreadable documents; after a listing of changes, also the earlier ones that it does not name."""
+    """Return the unreadable documents.
+
+    If the listing has only changes, add those known from before that it does not name.
+    """
     failures = list(run.report.failures)
     if batches.listing.whole:
         return failures

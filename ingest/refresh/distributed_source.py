@@ -1,8 +1,7 @@
 """Let an engine's processes read, split and embed the documents of a source, slightly ahead of the refresh.
 
-They return pages and vectors, or packed documents, so the refresh itself is the same. Texts that were not embedded
-elsewhere are embedded here. A paid embedding service is only called from here, because its key does not leave this
-process.
+They return pages and vectors, or packed documents, so the refresh itself stays the same. Texts that they did not embed
+are embedded in this process. A paid embedding service is called only from here, because its key stays in this process.
 """
 
 from collections import deque
@@ -44,7 +43,7 @@ class WorkerEmbedder(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The documents that one process reads at once."""
+    """Documents that one process reads in one call."""
 
     documents: list[ChangedDocument]
     corpus: str  # the corpus to pack them for; empty to return pages
@@ -85,7 +84,7 @@ def _read_document(listed: ChangedDocument, corpus: str) -> Page | PackedDocumen
 
 
 def _list_texts(page: Page) -> list[str]:
-    """Return the texts of a page that are embedded, split as the refresh splits them."""
+    """Return the texts of a page to be embedded, split exactly as the refresh splits them."""
     cut = clean_page(page)
     document = Document("", "", cut.title)
     return [indexed_text(document, passage) for passage in split_page("", "", cut)]
@@ -109,14 +108,17 @@ def _read_in_sandbox(task: ReadTask) -> Page:
 
 @cache
 def _sandbox(*, slow: bool) -> Sandbox:
-    """Return the sandbox of this process, which ends with it."""
+    """Return the sandbox of this process. It ends when the process ends."""
     return Sandbox(OCR_LIMITS if slow else None).__enter__()
 
 
 def distribute(
     source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return a source whose documents an engine reads, and a store; `opener` lets the engine embed them, too."""
+    """Return a source whose documents are read by an engine, and the store for it.
+
+    If `opener` is set, the engine also embeds the documents. Then the store uses its vectors.
+    """
     if opener is None:
         return DistributedSource(source, engine), store
     embedder = RememberingEmbedder(store.embedder)
@@ -125,7 +127,7 @@ def distribute(
 
 
 def _forget(texts: list[str], vectors: Vectors) -> None:
-    """Drop the vectors."""
+    """Do nothing: stands in for the store's `remember` if the engine does not embed."""
 
 
 @dataclass
@@ -145,7 +147,7 @@ class DistributedSource:
 
     @property
     def doing(self) -> str:
-        """Return its current activity in a few words; empty if none."""
+        """Return in a few words what the engine or the source is doing; empty if neither says."""
         return self.engine.doing or str(getattr(self.source, "doing", ""))
 
     def expected(self) -> int | None:
@@ -170,7 +172,7 @@ class DistributedSource:
         self.source.stop()
 
     def _read_ahead(self, items: Iterator[ListedItem], known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """Yield the items in order, changed documents with their pages."""
+        """Yield the items in order. Changed documents come with the pages that the engine has read."""
         waiting = deque[list[ListedItem]]()
 
         def list_work() -> Iterator[_Block | list[_ReadBlock]]:
@@ -198,7 +200,7 @@ class DistributedSource:
     def _fetch_blocks(
         self, items: Iterator[ListedItem], known: Mapping[str, str]
     ) -> Iterator[tuple[list[ListedItem], list[ChangedDocument]]]:
-        """Yield items in blocks, each with those of its documents that the engine reads."""
+        """Yield the items in blocks, each with the documents in it that the engine has to read."""
         listed, fetched, size = list[ListedItem](), list[ChangedDocument](), 0
         for item in items:
             if isinstance(item, ChangedDocument) and not item.packed and known.get(item.key) != item.fingerprint:
@@ -212,7 +214,10 @@ class DistributedSource:
 
 
 def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
-    """Fetch a document for the engine, and return its placeholder; a too large one is reported when it is loaded."""
+    """Fetch a document for the engine, and return the item that holds its place until the engine has read it.
+
+    A document that is too large is not fetched; the error is reported when it is loaded.
+    """
     if item.size > LARGEST_DOCUMENT:
         return item
     try:

@@ -1,4 +1,4 @@
-"""Plan how documents and their passages change, and find the missing ones. Pure; `corpus_refresh` applies the plans."""
+"""Plan how documents and their passages change, and find missing ones. Pure; `corpus_refresh` applies the plans."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSet, Sequence
@@ -17,16 +17,16 @@ _MOST_DIGITS = 9  # of a key that is stored as a bit; more would take hundreds o
 
 
 def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
-    """Count the files that a source skipped because they are not documents, by kind, the most frequent first."""
+    """Count the files that a source skipped as not being documents: (kind, number), the most frequent kind first."""
     left_out: Iterable[LeftOut] = getattr(source, "left_out", ())
     kinds = {*IGNORED_KINDS, IGNORED_BY_SETTING}
     return tuple(Counter(skipped.reason for skipped in left_out if skipped.reason in kinds).most_common())
 
 
 def plan_document(corpus: str, listed: ChangedDocument, page: Page, stored: StoredVersion | None) -> DocumentChange:
-    """Plan the change of a document that was read again, or of a new one.
+    """Plan the change of a new document, or of one that was read again.
 
-    A passage that the dense index holds unchanged, title included, is not embedded again.
+    A passage whose text and title are unchanged in the dense index is not embedded again.
     """
     new = split_page(corpus, listed.key, page)
     document = build_document(corpus, listed, page)
@@ -59,14 +59,14 @@ def build_document(corpus: str, listed: ChangedDocument, page: Page) -> Document
 
 
 def pack_document(corpus: str, listed: ChangedDocument, page: Page) -> PackedDocument:
-    """Split a document, and pack its passages for the store. Needs neither its stored version nor a model."""
+    """Split a document, and pack its passages for the store. This needs neither its stored version nor a model."""
     passages = split_page(corpus, listed.key, page)
     document = build_document(corpus, listed, page)
     return PackedDocument(document, len(passages), pack_passages(passages), passage_terms(document, passages))
 
 
 def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, StoredVersion]) -> tuple[int, int]:
-    """Return how many passages of the stored versions are kept unchanged, and how many are dropped."""
+    """Return how many passages of the stored versions stay unchanged, and how many are dropped."""
     kept = dropped = 0
     for new_version in packed:
         if before := stored.get(new_version.document.key):
@@ -79,7 +79,7 @@ def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, Stored
 def count_packed(
     report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str], compared: tuple[int, int]
 ) -> RefreshReport:
-    """Add packed documents to a report; `compared` is the result of `compare_packed`."""
+    """Add packed documents to the counts of a report. `compared` is what `compare_packed` returned."""
     stored, (kept, dropped) = list(packed), compared
     changed = sum(document.document.key in known for document in stored)
     return replace(
@@ -92,7 +92,7 @@ def count_packed(
 
 
 def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
-    """Add these changes to a report."""
+    """Add these changes to the counts of a report."""
     applied = list(changes)
     written = [change for change in applied if change.document]
     return replace(
@@ -106,7 +106,7 @@ def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], know
 
 
 class KeySet(MutableSet[str]):
-    """A set of keys that stores numbers, such as page ids, as one bit each: a Wikipedia has many millions."""
+    """A set of keys. Keys that are numbers, such as page ids, take one bit each, as a Wikipedia has many millions."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._bits = bytearray()
@@ -155,7 +155,7 @@ class KeySet(MutableSet[str]):
 
 
 def _locate(key: str) -> tuple[int, int]:
-    """Return the byte and the bit of a number as it is usually written; no bit for any other key."""
+    """Return the byte and the bit that represent a key; the bit is 0 if the key is not a number in its usual form."""
     if not key.isdecimal() or not key.isascii() or len(key) > _MOST_DIGITS or (key[0] == "0" and key != "0"):
         return 0, 0
     place, bit = divmod(int(key), 8)
@@ -163,9 +163,9 @@ def _locate(key: str) -> tuple[int, int]:
 
 
 def find_missing(known: Mapping[str, str], seen: KeySet) -> list[str]:
-    """Return the keys of known documents that a source no longer has.
+    """Return the keys of known documents that the source no longer has.
 
-    A key in `seen` that ends in a slash is a folder that could not be listed: its documents are not missing.
+    A key in `seen` that ends with a slash is a folder that could not be listed. Its documents do not count as missing.
     """
     hidden = tuple(key for key in seen.others if key.endswith("/"))
     return sorted(key for key in known if key not in seen and not key.startswith(hidden))
@@ -176,8 +176,8 @@ def is_removal_suspicious(
 ) -> bool:
     """Return whether so many documents are missing that a person must confirm their removal.
 
-    Up to `share` of the known documents, 0 to 1, and always `FEW_REMOVALS`, are removed without asking. Documents were
-    only renamed if the hash of their fingerprint is in `arrived`.
+    Up to `share` of the known documents, from 0 to 1, or `FEW_REMOVALS` documents, may be removed without confirmation.
+    A document whose fingerprint has its hash in `arrived` was only renamed, and does not count.
     """
     gone = [hash(known.get(key, "")) for key in keys]
     renamed = {*gone}.intersection(arrived)

@@ -31,14 +31,14 @@ WRITE_ATTEMPTS = 3
 
 
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
-    """Bring the document with this address or key up to date, and report; None if the source has none.
+    """Bring the document with this address or key up to date, and return a report; None if the source does not have it.
 
-    A document that was forgotten on purpose is restored, because the caller names it. If its source is only read as a
-    whole, the next refresh restores it.
+    A document that was forgotten on purpose is restored, because the caller names it. If its source can only be read as
+    a whole, the next refresh restores it.
 
     Raises:
         RefreshRefused: A running refresh keeps changing the same document.
-        SingleReadUnsupported: The source is only read as a whole.
+        SingleReadUnsupported: The source can only be read as a whole.
         SourceUnavailable: The source cannot be read; it may also raise its own errors.
         StorageError: The store failed.
     """
@@ -65,7 +65,7 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
 async def remove_documents(
     store: PassageStore, corpus: str, keys: Collection[str], lease: Lease | None = None
 ) -> list[DocumentChange]:
-    """Remove those of these documents that exist, and return the changes. Raises `StorageError`."""
+    """Remove those of these documents that exist. Return the changes. Raises `StorageError`."""
     changes = await _plan_removals(store, corpus, keys)
     if changes:
         await store.apply(changes, lease)
@@ -84,8 +84,8 @@ async def remove_corpus(
     """Remove a corpus: its documents and everything stored about it, except the history of its refreshes.
 
     Raises:
-        RefreshRefused: Another process refreshes it.
-        StorageError: The store failed; run again to continue.
+        RefreshRefused: Another process is refreshing it.
+        StorageError: The store failed; call again to continue.
     """
     started, removed, passages = time.monotonic(), 0, 0
     async with hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds):
@@ -99,9 +99,9 @@ async def remove_corpus(
 
 
 async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:
-    """Remove documents at once, and keep every refresh, also a running one, from restoring them.
+    """Remove documents at once, and stop all refreshes, even a running one, from restoring them.
 
-    When this returns, no search finds them. They leave the indexes once no other task is writing to these.
+    When this returns, no search finds them. They leave the indexes as soon as no other task is writing to the indexes.
 
     Raises:
         StorageError: The store failed. The next refresh removes the documents that were recorded as forgotten.

@@ -1,6 +1,7 @@
-"""Run the nightly job at a time of day in a time zone, exactly once a night, also when clocks change. On APScheduler.
+"""Run the nightly refresh of `footnote serve` at a time of day in a time zone, exactly once a night.
 
-The pure function `next_night` decides when a night is due; APScheduler keeps the appointment.
+The pure function `next_night` decides when a night is due, also when clocks change. APScheduler only starts the work
+then.
 """
 
 import asyncio
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
     """Return when the first night after a moment begins, in UTC. Pure.
 
-    Each day of the zone has one night. If daylight saving skips `at` that day, the night begins later by the shift;
-    if it doubles `at`, it begins at the first.
+    Each day of the zone has one night, which begins at the time `at`. If daylight saving skips that time, the night
+    begins later by the shift; if the time occurs twice, the night begins at the first.
     """
     day = moment.astimezone(zone).date()
     nights = (_night_start(day + timedelta(days=days), at, zone) for days in range(-1, 4))
@@ -38,16 +39,16 @@ def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
 
 
 def night_by(moment: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return when the last night began, in UTC: at `moment` or before. Pure."""
+    """Return when the latest night up to `moment` began, in UTC. Pure."""
     day = moment.astimezone(zone).date()
     nights = (_night_start(day - timedelta(days=days), at, zone) for days in range(-1, 4))
     return next(night for night in nights if night <= moment.astimezone(UTC))
 
 
 def next_night(since: datetime, now: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return the next night to run: the last one missed after `since`, or else the coming one. Pure.
+    """Return the next night to run: the latest one that was missed since `since`, or else the coming one. Pure.
 
-    If the clock was set back behind `since`, the present time counts.
+    If the clock was set back to before `since`, no night counts as missed.
     """
     missed = night_by(now, at, zone)
     return missed if missed > since else night_after(now, at, zone)
@@ -59,7 +60,7 @@ def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
 
 @dataclass
 class _Calendar:
-    """The nights of one schedule; those up to `since` were run or are not made up for."""
+    """The nights of one schedule. Nights up to `since` have been run, or are not to be run any more."""
 
     when: Callable[[], time | None]
     zone: tzinfo
@@ -71,23 +72,26 @@ class _Calendar:
         self.at = self.when()
 
     def reload(self) -> None:
-        """Read the time of day again; if it changed, nights that it would have had before now are not made up for."""
+        """Read the time of day from the settings again.
+
+        If it has changed, nights at the new time before now are not run.
+        """
         if (at := self.when()) != self.at:
             self.at, self.since = at, max(self.since, self.clock())
 
     def due(self) -> datetime | None:
-        """Return the night to run now, if any."""
+        """Return the night that is to be run now, or None."""
         now = self.clock()
         night = next_night(self.since, now, self.at, self.zone) if self.at else None
         return night if night and night <= now else None
 
     def appointment(self) -> datetime:
-        """Return when the next night is to run, by the machine's clock, which APScheduler uses."""
+        """Return when the next night is to be run, on the clock that APScheduler uses."""
         now = self.clock()
         return _machine_time(next_night(self.since, now, self.at, self.zone) - now if self.at else _IDLE)
 
     def following(self) -> datetime:
-        """Return when the night after this moment begins, by the same clock."""
+        """Return when the first night after this moment begins, on the clock that APScheduler uses."""
         now = self.clock()
         return _machine_time(night_after(now, self.at, self.zone) - now if self.at else _IDLE)
 
@@ -97,13 +101,13 @@ def _machine_time(wait: timedelta) -> datetime:
 
 
 class NightlyTrigger(BaseTrigger):  # type: ignore[misc] # APScheduler ships no types
-    """Fires at the nights of a calendar."""
+    """An APScheduler trigger that fires when the next night of a schedule begins."""
 
     def __init__(self, calendar: _Calendar) -> None:
         self._calendar = calendar
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """Return when the next night begins; a missed one is noticed at the next check of the clock."""
+        """Return when the next night begins. A missed night is found by the regular check of the clock instead."""
         del previous_fire_time, now
         return self._calendar.following()
 
@@ -123,17 +127,17 @@ async def run_nightly(
     clock: Clock = utc_now,
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Call `work` every night within the block, one night at a time.
+    """Call `work` every night while the block runs, for one night at a time.
 
-    If nights were missed, while the machine slept or before the block, only the last of them is run, at once. Errors of
-    the work are logged. At the end of the block, running work is cancelled and awaited.
+    If nights were missed, while the machine slept or before the block, only the latest of them is run, at once. Errors
+    of the work are logged. At the end of the block, running work is cancelled and awaited.
 
     Args:
         work: Called with the moment when its night was due.
-        at: Returns the present time of day for refreshes; None if there are no nightly refreshes.
-        zone: Its time zone.
+        at: Returns the current time of day for refreshes; None if there are no nightly refreshes.
+        zone: The time zone of this time of day.
         since: Nights after this moment count as missed: the last night, or now.
-        put_back: Called when the clock was put back behind nights that were already run, by `CLOCK_LEAP` or more.
+        put_back: Called if the clock was set back, by `CLOCK_LEAP` or more, to before nights that were already run.
         clock: Returns the time.
         pulse: Seconds between two checks of the clock.
     """

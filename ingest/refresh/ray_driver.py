@@ -1,7 +1,7 @@
-"""The process that uses Ray for `ingest.refresh.ray_engine`: it gets windows of blocks, and sends results in order.
+"""The process that uses Ray for `ingest.refresh.ray_engine`. It receives windows of blocks, and sends results in order.
 
-Started as `python -m ingest.refresh.ray_driver FD`. Only the workers, which have this code installed, unpickle the
-blocks. The process ends when its parent does; a cluster that it started ends with it.
+It is started as `python -m ingest.refresh.ray_driver FD`. Only the workers unpickle the blocks, as they have this code
+installed. The process ends when its parent ends, and a cluster that it started ends with it.
 """
 
 import os
@@ -51,7 +51,10 @@ def compute_block(row: dict[str, bytes], *, work: bytes, code: str) -> dict[str,
 
 
 def connect(address: str, folder: str) -> float:
-    """Join the cluster at an address, or start one here with its files in a folder; return its number of cores."""
+    """Join the cluster at an address, or start one on this machine; return its number of cores.
+
+    A cluster started here stores its files in `folder`.
+    """
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
@@ -81,7 +84,7 @@ def connect(address: str, folder: str) -> float:
 
 
 def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Answer]:
-    """Yield the answers of a window, in order."""
+    """Yield the answers for the blocks of a window, in order."""
     import ray.data
 
     blocks = ray.data.from_items([{"block": block} for block in window], override_num_blocks=len(window))
@@ -93,7 +96,7 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
 
 
 def serve_windows(pipe: Connection, address: str, folder: str, code: str) -> None:
-    """Compute windows for the parent until it closes the pipe."""
+    """Compute windows for the parent process until it closes the pipe."""
     try:
         cores = connect(address, folder)
     except Exception as error:  # noqa: BLE001 - Ray may raise anything
@@ -152,7 +155,7 @@ def _first_line(error: Exception) -> str:
 
 
 def main() -> None:
-    """Serve the parent, and disconnect from Ray in any case."""
+    """Serve the parent process. In any case, disconnect from Ray at the end."""
     pipe = Connection(int(sys.argv[1]))
     address, folder, code = pipe.recv()
     try:

@@ -1,8 +1,8 @@
 """An engine on Ray Data: it sends documents in blocks to the processes of a cluster, and receives the results.
 
-`ray_driver`, a separate process, uses Ray: it gets no secrets, keeps Ray's output, and may die with its cluster
-without ending this process. Blocks go to it in windows, each a Ray data set; the next window runs while the last one
-ends. Ray repeats a block whose worker or machine was lost.
+Ray itself is used by `ray_driver`, a separate process. That process gets no secrets, captures Ray's output, and may die
+with its cluster without ending this process. Blocks are sent in windows, each of which is one Ray data set; the next
+window runs while the last one ends. If a worker or machine is lost, Ray computes its blocks again.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class EngineUnavailable(SourceUnavailable):
 
 @cache
 def hash_code() -> str:
-    """Return Python's version and a hash of our code, both of which must be the same in all processes."""
+    """Return Python's version and a hash of our code. Both must be the same in all processes."""
     whole = hashlib.sha256()
     for package in ("ingest", "storage"):
         spec = find_spec(package)
@@ -55,10 +55,10 @@ def hash_code() -> str:
 
 
 class RayEngine:
-    """Ray, on the cluster at `address` or else on this machine. For one thread; `stop` may come from another."""
+    """Ray, on the cluster at `address` or else on this machine. For one thread; another may only call `stop`."""
 
     def __init__(self, address: str = "", *, environment: Mapping[str, str] = os.environ) -> None:
-        """Use the cluster at `address`, else that of RAY_ADDRESS; start nothing yet."""
+        """Use the cluster at `address`, or else at RAY_ADDRESS. Nothing is started yet."""
         self.doing = ""
         self._address = address or environment.get("RAY_ADDRESS", "")
         self._environment = environment
@@ -75,7 +75,7 @@ class RayEngine:
             raise EngineUnavailable("Ray is not installed here.", hint=INSTALL_HINT)
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield results as `Engine.map` does; about two windows are in progress at a time."""
+        """Yield results as `Engine.map` does. About two windows are in progress at any time."""
         number, called = len(self._arrived), pickle.dumps(work)
         self._arrived[number] = deque()
         window = list[bytes]()
@@ -159,13 +159,13 @@ class RayEngine:
         self.doing = ""
 
     def stop(self) -> None:
-        """Interrupt running work, which raises `EngineUnavailable`."""
+        """Interrupt running work; its caller gets `EngineUnavailable`."""
         self._stopped = True
         if self._process is not None:
             self._process.kill()
 
     def close(self) -> None:
-        """End the driver, and with it a cluster that it started. Blocks."""
+        """End the driver, and the cluster if the driver started it. Blocks."""
         if self._process is None:
             return
         if self._pipe is not None:
@@ -179,9 +179,9 @@ class RayEngine:
 
 
 def build_environment(environment: Mapping[str, str], address: str) -> dict[str, str]:
-    """Return the part of an environment that the driver gets, and its workers if it starts the cluster. Pure.
+    """Return the environment variables for the driver, and for its workers if it starts the cluster. Pure.
 
-    Ray's own variables configure how to reach a cluster, so they are omitted if it is started here.
+    Ray's own variables say how to reach a cluster, so they are left out if the cluster is started here.
     """
     own = {name: value for name, value in environment.items() if name.startswith("RAY_") and name != "RAY_ADDRESS"}
     ray_variables = own if address else {LOOPBACK_ALONE: "0"}
@@ -189,7 +189,7 @@ def build_environment(environment: Mapping[str, str], address: str) -> dict[str,
 
 
 def _unpack(kind: str, content: Any) -> Any:
-    """Return a result, or raise the error sent instead."""
+    """Return a received result, or raise the error that was sent instead."""
     if kind == "result":
         return pickle.loads(content)  # noqa: S301 - our own code made it
     if kind == "error":

@@ -1,4 +1,4 @@
-"""One run of a refresh: its lease, its row in the history, and the progress of its source."""
+"""One run of a refresh: its lease, its row in the history, and the progress that its source reports."""
 
 import asyncio
 import time
@@ -24,11 +24,11 @@ def name_lease(corpus: str) -> str:
 async def hold_lease(
     leases: Leases, corpus: str, *, clock: Clock, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[Lease]:
-    """Hold the lease of a corpus within the block, renewing it every third of `seconds`.
+    """Hold the lease of a corpus while the block runs, and renew it every third of `seconds`.
 
     Raises:
-        RefreshRefused: Another process holds it.
-        LeaseLost: It expired within the block, which was cancelled: this process was suspended for too long.
+        RefreshRefused: Another process holds the lease.
+        LeaseLost: The lease expired while this process was suspended, and another took over. The block was cancelled.
     """
     lease = Lease(name_lease(corpus), make_owner_id())
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
@@ -73,7 +73,7 @@ PROGRESS_SECONDS = 1.0  # seconds between two records of progress
 
 @dataclass
 class RunRecord:
-    """One run's row in the history. `report` counts the work done so far."""
+    """The row of one run in the history. `report` counts the work done so far."""
 
     report: RefreshReport
     _runs: RefreshLog
@@ -82,7 +82,7 @@ class RunRecord:
     _recorded: float = field(default=0.0)
 
     async def progress(self, step: RefreshProgress) -> None:
-        """Record the progress, at most once in `PROGRESS_SECONDS`."""
+        """Record the progress, at most once every `PROGRESS_SECONDS`."""
         if (now := time.monotonic()) - self._recorded >= PROGRESS_SECONDS:
             self._recorded = now
             await self._runs.progress(self._number, self._clock(), step.done, step.total, step.passages, step.doing)
@@ -98,7 +98,7 @@ class RunRecord:
 async def record_run(
     runs: RefreshLog, report: RefreshReport, owner: str, night: datetime | None, clock: Clock
 ) -> AsyncIterator[RunRecord]:
-    """Record a run in the history, with its outcome at the end of the block, which sets `RunRecord.report`."""
+    """Record a run in the history, and at the end of the block its outcome. The block updates `RunRecord.report`."""
     record = RunRecord(report, runs, await runs.begin(report.corpus, clock(), owner, night), clock)
     try:
         yield record
@@ -112,7 +112,10 @@ async def record_run(
 
 
 def describe_fault(error: Exception) -> str:
-    """Describe an error in one line; an unexpected one only by its type, as its message may contain anything."""
+    """Describe an error in one line.
+
+    An unexpected error is described only by its type: its message may contain secrets.
+    """
     hint = getattr(error, "hint", None)
     if hint is None:
         return f"It failed with an unexpected {type(error).__name__}; see the log."
@@ -123,7 +126,7 @@ POLL_SECONDS = 1.0  # seconds between two checks of a source's activity
 
 
 def describe_activity(source: DocumentSource) -> str:
-    """Return a source's current activity in a few words; empty if it reports none."""
+    """Return in a few words what a source is doing; empty if it does not say."""
     return str(getattr(source, "doing", ""))
 
 
@@ -131,7 +134,7 @@ def describe_activity(source: DocumentSource) -> str:
 async def poll_progress(
     source: DocumentSource, notify: Callable[[], Awaitable[None]], every: float = POLL_SECONDS
 ) -> AsyncIterator[None]:
-    """Call `notify` every `every` seconds within the block while the source reports an activity."""
+    """While the block runs and the source says that it is doing something, call `notify` every `every` seconds."""
 
     async def poll() -> None:
         while True:

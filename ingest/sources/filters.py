@@ -14,9 +14,10 @@ _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[
 
 
 def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that matches posix paths against the patterns, ignoring case.
+    """Return a function that says whether a posix path matches one of the patterns. Case is ignored.
 
-    `**` crosses folders. A pattern without a slash matches names; one that ends in a slash matches everything below.
+    `**` matches any number of folders. A pattern without a slash matches names of files and folders. A pattern that
+    ends with a slash matches everything below that folder.
     """
     plain = [pattern.removeprefix("./").removeprefix("/") for pattern in patterns if pattern]
     of_names = _compile_any(_translate_glob(pattern) for pattern in plain if "/" not in pattern and "**" not in pattern)
@@ -52,7 +53,7 @@ def _translate_part(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRules:
-    """A source's settings for selecting documents. Labels and statuses are compared case-insensitively."""
+    """The settings of a source that select documents. Labels and statuses are compared without regard to case."""
 
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()  # also excludes everything below such a path
@@ -88,7 +89,7 @@ def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTrai
 
 
 def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], str]:
-    """Return a function that gives the reason for skipping a document; empty for selected ones."""
+    """Return a function that returns the reason why a document is skipped; empty if it is selected."""
     explain_path = build_path_explainer(rules)
     labels, without, statuses = (_fold_names(names) for names in (rules.labels, rules.without_labels, rules.statuses))
     since = None if rules.newest_days is None else now - timedelta(days=rules.newest_days)
@@ -107,7 +108,10 @@ def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentT
 
 
 def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
-    """Return a function that gives the reason for skipping a path of a file, or `folder`; empty for selected ones."""
+    """Return a function that returns the reason why a path is skipped; empty if it is selected.
+
+    The path is that of a file, or with `folder`, that of a folder.
+    """
     included = compile_globs(rules.include)
     # Cached, since all files in a folder share its parents.
     excluded = functools.lru_cache(_MOST_REMEMBERED)(compile_globs(rules.exclude))
@@ -149,6 +153,6 @@ def _fold_names(names: tuple[str, ...]) -> frozenset[str]:
 def split_unchanged(
     fingerprints: Mapping[str, str], known: Mapping[str, str]
 ) -> tuple[list[ChangedDocument], list[str]]:
-    """Split documents, given by key, into the unchanged ones and the keys of the changed."""
+    """Return the documents that are unchanged, and the keys of the changed ones; `fingerprints` has all by key."""
     changed = [key for key in fingerprints if known.get(key) != fingerprints[key]]
     return [list_unchanged(key, known[key]) for key in fingerprints if known.get(key) == fingerprints[key]], changed

@@ -1,7 +1,8 @@
-"""Read a folder of documents. Every file is listed, unreadable with a reason, or skipped by a rule.
+"""Read a folder of documents. Every file is listed, reported as unreadable with a reason, or skipped by a rule.
 
-Rules skip hidden files, excluded paths and files that are not documents. Symbolic links are followed within the folder.
-Links that lead out are unreadable: otherwise anyone who can add a link could publish any file this process can read.
+The rules skip hidden files, excluded paths and files that are not documents. Symbolic links are followed if they stay
+in the folder. Links that lead out of it are unreadable: otherwise anyone who can add a link could publish any file that
+this process can read.
 """
 
 import errno
@@ -43,12 +44,12 @@ DUPLICATE_NAME = "has the same name as another file, except that its accents are
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a name is of a hidden file or folder, or of a file that is open in Office."""
+    """Return whether a file or folder with this name is hidden, or is a lock file of Office."""
     return name.startswith((".", "~$"))
 
 
 def normalize_name(name: str | bytes) -> str:
-    """Compose accents, and replace bytes that are not UTF-8, so that names are the same on every system."""
+    """Compose accents and replace bytes that are not UTF-8, so that a name is the same on every system."""
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
 
 
@@ -93,7 +94,10 @@ class FolderSource:
         now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """Build addresses from `url_base`, keys and `site`; `largest` is in bytes; `sandbox` reads risky formats."""
+        """Set up the source. Addresses of documents are built from `url_base`, keys and `site`.
+
+        `largest` is the size limit of a file in bytes. `sandbox` reads the formats that may be harmful.
+        """
         self._root = Path(path)
         self._real = self._root.resolve()
         self._url_base = url_base
@@ -107,15 +111,15 @@ class FolderSource:
         self._sandbox = sandbox or Sandbox()
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every document, by folder and name. Blocks. Raises `FolderError` immediately.
+        """List every document, sorted by folder and name. Blocks. Raises `FolderError` at once.
 
-        A subfolder that cannot be listed is unreadable under its own key, which ends in a slash.
+        A subfolder that cannot be listed is reported as unreadable under its own key, which ends with a slash.
         """
         del known, since  # fingerprints need the content anyway
         return Listing(self._items(self._find_files()))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the file with this address or path within the folder. Blocks. Raises `FolderError`."""
+        """Return the file with this address, or this path within the folder. Blocks. Raises `FolderError`."""
         entries = list(self._find_files())
         for entry in entries:
             if address in (entry.key, self._url(entry.key)):
@@ -133,9 +137,9 @@ class FolderSource:
         return sum(1 for _ in self._find_files())
 
     def preview(self) -> Iterator[tuple[str, str]]:
-        """Yield each file's key and the reason for skipping it; empty for readable files. Blocks. Raises `FolderError`.
+        """Yield each file's key and the reason why it is skipped; empty if it is read. Blocks. Raises `FolderError`.
 
-        No file is opened. A skipped folder appears once, under its own key.
+        No file is opened. A folder that is skipped appears once, under its own key.
         """
         for entry in self._list_files():
             if isinstance(entry, _FolderFile):
@@ -236,7 +240,7 @@ class FolderSource:
         return plan_reading(content, key, url=url, revision=revision, modified=modified, programs=programs)
 
     def _read_url(self, file: _FolderFile) -> str:
-        """Return a file's address, which its front matter may state; empty for unreadable files."""
+        """Return a file's address, which its front matter may state; empty for a file that cannot be read."""
         if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
@@ -256,7 +260,7 @@ def _collect_left_out(entries: Iterator[_Entry], left_out: list[LeftOut]) -> Ite
 
 
 def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
-    """Make a file with the key of an earlier one unreadable: their names differ only in how accents are encoded."""
+    """Replace a file that has the key of an earlier one by an error: their names differ only in coded accents."""
     seen: set[str] = set()
     for entry in entries:
         if isinstance(entry, LeftOut):
@@ -269,7 +273,7 @@ def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
 
 
 def _explain_unread(key: str, status: os.stat_result, largest: int, programs: ReaderPrograms) -> str:
-    """Return why a file is not read, by its name and status; empty for readable files."""
+    """Return the reason why a file is not read, by its name and status; empty if it is read."""
     if not stat.S_ISREG(status.st_mode):
         return _IRREGULAR
     too_large = f"is larger than {largest // 2**20} MB" if status.st_size > largest else ""
@@ -277,7 +281,7 @@ def _explain_unread(key: str, status: os.stat_result, largest: int, programs: Re
 
 
 def _read_inside(root: Path, path: Path) -> bytes:
-    """Read a regular file below a folder. Raises `UnreadableDocument`, also if it was replaced by a link or pipe."""
+    """Read a regular file below a folder. Raises `UnreadableDocument`, also if a link or pipe has replaced the file."""
     try:
         # O_NONBLOCK, as opening a pipe or device could otherwise block forever.
         with _open_inside(root, path, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
@@ -290,7 +294,7 @@ def _read_inside(root: Path, path: Path) -> bytes:
 
 @contextmanager
 def _open_inside(root: Path, path: Path, flags: int) -> Iterator[int]:
-    """Open a path below a folder within the block, never through links that appear meanwhile. Raises `OSError`."""
+    """Open a path below a folder for the block, without following links that appear meanwhile. Raises `OSError`."""
     parent = os.open(root, _FOLDER)
     try:
         for name in path.parts[:-1]:

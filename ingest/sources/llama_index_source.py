@@ -1,8 +1,8 @@
-"""Read the documents that any LlamaIndex reader yields in `lazy_load_data` or `load_data`.
+"""Read the documents that any LlamaIndex reader returns from `lazy_load_data` or `load_data`.
 
 The reader is named by its import path and installed separately; LlamaIndex is not imported here. Consecutive documents
-with one name, such as the pages of a file, are joined. Texts are parsed as Markdown, or as HTML if they begin like a
-web page. A reader's prints go to stderr.
+with the same name, such as the pages of a file, are joined. Texts are parsed as Markdown, or as HTML if they begin like
+a web page. Whatever a reader prints goes to stderr.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ _MARKUP = lazy_compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|bo
 
 
 class LlamaText(NamedTuple):
-    """The relevant fields of one LlamaIndex document."""
+    """The fields of a LlamaIndex document that are used here."""
 
     key: str
     text: str
@@ -61,7 +61,7 @@ class LlamaText(NamedTuple):
 
 
 def parse_document(document: Any) -> LlamaText | None:
-    """Parse a document; None if it has no text."""
+    """Parse a LlamaIndex document; None if it has no text."""
     text = getattr(document, "text", None)
     metadata = getattr(document, "metadata", None)
     if not isinstance(text, str):
@@ -82,7 +82,7 @@ def parse_document(document: Any) -> LlamaText | None:
 
 
 def make_fingerprint(parts: Sequence[LlamaText]) -> str:
-    """Return a hash of the parts of a document and the reader version."""
+    """Return a hash of a document's parts, and the reader version."""
     first = parts[0]
     date = first.date.isoformat() if first.date else ""
     state = "\x1f".join(
@@ -112,7 +112,7 @@ def _make_key(document: Any, fields: Mapping[str, Any], url: str, text: str) -> 
 
 
 def _metadata_values(fields: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the texts and numbers under these names in the metadata, in their order."""
+    """Return the texts and numbers that the metadata contain under these names, in the order of the names."""
     values = (fields.get(name) for name in names)
     return [text for value in values if isinstance(value, str | int) and (text := str(value).strip())]
 
@@ -123,7 +123,7 @@ _INSTALL = "Install it into Footnote's environment with pip (see docs/sources.md
 
 @dataclass(frozen=True, slots=True)
 class LlamaReader:
-    """The reader class, its options, and the arguments for loading."""
+    """The reader class, its options, and the arguments of its loading method."""
 
     path: str  # module and class, with a colon between them
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -143,12 +143,12 @@ class LlamaIndexSource:
         """Return None: the count is unknown until all documents are read."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also during iteration."""
+        """List every document, in the order of the reader. Blocks. Raises `SourceUnavailable`, also while iterating."""
         del known, since
         return Listing(self._items(self._parse_documents(self._read_documents())))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Raise `SingleReadUnsupported`: readers cannot fetch a single document."""
+        """Raise `SingleReadUnsupported`: a reader cannot load a single document."""
         del address, known
         raise SingleReadUnsupported(
             f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
@@ -178,7 +178,7 @@ class LlamaIndexSource:
             yield text or Unreadable(f"document {number}", "is not a LlamaIndex document")
 
     def _read_documents(self) -> Iterator[Any]:
-        """Yield the reader's documents; all its errors become `SourceUnavailable`."""
+        """Yield the reader's documents. Any error of the reader becomes `SourceUnavailable`."""
         documents = self._guard(lambda: _load_lazily(self._make_reader(), self._reader.load))
         end = object()
         while (document := self._guard(lambda: next(documents, end))) is not end:
@@ -222,7 +222,10 @@ class LlamaIndexSource:
 
 
 def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:
-    """Load documents, lazily if possible; a reader may raise `NotImplementedError` only at the first document."""
+    """Yield documents as the reader loads them, or all at once if it cannot do that.
+
+    Some readers raise `NotImplementedError` only when the first document is requested.
+    """
     if hasattr(reader, "lazy_load_data"):
         try:
             return _with_first(reader.lazy_load_data(**load))

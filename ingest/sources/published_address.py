@@ -1,6 +1,6 @@
 """Derive the address at which a site generator publishes a file. Pure.
 
-The address is the base followed by the front matter's path, otherwise by the path that the generator derives.
+The address is the base followed by a path: the path in the front matter, or else the one that the generator derives.
 """
 
 import re
@@ -24,7 +24,10 @@ _PERMALINKS = {
 
 
 def build_published_url(base: str, key: str, fields: Mapping[str, Any], site: Site = "") -> str:
-    """Build a file's address from its path in the folder; empty without a base or an address in its front matter."""
+    """Return a file's address, by its path in the folder.
+
+    It is empty if there is no base and no address in the front matter.
+    """
     stated = _stated_path(base, fields, site)
     if _host(stated) or not base:
         return stated if _host(stated) else ""
@@ -37,7 +40,7 @@ def _is_page(key: str) -> bool:
 
 
 def _stated_path(base: str, fields: Mapping[str, Any], site: Site) -> str:
-    """Return the path or address in a page's front matter; addresses of other hosts are ignored."""
+    """Return the path or address in a page's front matter; empty if there is none, or if it is on another host."""
     for name in ("permalink", "url"):
         stated = str(fields.get(name) or "").strip()
         if host := _host(stated):
@@ -60,19 +63,19 @@ def _host(address: str) -> str:
 
 
 def _clean(path: str) -> str:
-    """Return a path from the site's root, without `..`."""
+    """Return a path from the root of the site, with `..` resolved."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
     return "/" + "/".join(parts) + ("/" if parts and path.endswith("/") else "")
 
 
 def _served_path(key: str, site: Site) -> str:
-    """Return the path of a file that is not a page and so is published unchanged."""
+    """Return the path at which a file that is not a page is published; its content is published unchanged."""
     roots = {"hugo": ("content/", "static/"), "mkdocs": ("docs/",), "docusaurus": ("static/",)}.get(site, ())
     return next((key.removeprefix(root) for root in roots if key.startswith(root)), key)
 
 
 def _split(key: str, *root: str) -> tuple[list[str], str]:
-    """Return a page's folders below `root`, which contains the site's pages, and its name without suffix."""
+    """Return the folders of a page below `root`, the folder with the site's pages, and its name without suffix."""
     parts = list(PurePosixPath(key).parts)
     if tuple(parts[: len(root)]) == root:
         parts = parts[len(root) :]
@@ -114,7 +117,7 @@ def _jekyll_values(name: str, post: re.Match[str] | None, fields: Mapping[str, A
 
 
 def _names(fields: Mapping[str, Any], *names: str) -> list[str]:
-    """Return the values of the first of these fields that is set, a list or words."""
+    """Return the value of the first of these fields that is set, as a list of words in lower case."""
     value: Any = next((fields[name] for name in names if fields.get(name)), [])
     values = value if isinstance(value, list) else str(value).split()
     return [str(name).strip().lower() for name in values]

@@ -1,1 +1,1 @@
-"""Read from web servers, politely."""
+"""Read from web servers without burdening them."""

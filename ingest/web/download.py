@@ -1,7 +1,8 @@
-"""Download a large file from the web, whole or not at all, resuming where an earlier try ended.
+"""Download a large file from the web, completely or not at all. Each try continues where the last one ended.
 
-The bytes received so far are in `NAME.part`, the server's validator is in `NAME.part.of`. So another process can
-request the rest of the same file (RFC 9110, 13.1.5: If-Range), and starts over if the file has changed.
+The bytes received so far are in `NAME.part`, and the server's validator of the file is in `NAME.part.of`. So even
+another process can request the rest of the same file (RFC 9110, 13.1.5: If-Range). If the file has changed, the
+download starts over.
 """
 
 import errno
@@ -25,7 +26,7 @@ _RANGE = lazy_compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 @dataclass(frozen=True, slots=True)
 class DownloadRequest:
-    """A file to download: `size` in bytes, `digest` as the name of a hash and its value in hexadecimal."""
+    """A file to download. `size` is in bytes; `digest` is the name of a hash function and its value in hexadecimal."""
 
     url: str
     path: Path
@@ -56,7 +57,10 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     request: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
-    """Download a file. `rest` waits after a failed try, given the server's wait and the failures, or raises to stop."""
+    """Download a file. `rest` is called after each failed try: it waits, or raises to stop.
+
+    It gets the seconds that the server asks to wait, if any, and the number of failures.
+    """
 
     def once() -> None:
         before = measure_file(request.part)
@@ -107,7 +111,7 @@ def _fetch(request: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> 
 
 
 def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
-    """Prepare the part for a response; return the size of the whole file in bytes, None if unknown."""
+    """Prepare the partial file for a response, and return the size of the whole file in bytes; None if unknown."""
     if answer.status == httpx.codes.PARTIAL_CONTENT and have:
         content_range = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
         total = int(content_range[2]) if content_range and content_range[2] != "*" else request.size
@@ -131,7 +135,7 @@ def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int)
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """Return the validator of a file: its strong ETag, else its modification date."""
+    """Return the server's validator of a file: its strong ETag, or else its modification date."""
     tag = headers.get("etag", "").strip()
     return tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()
 
@@ -143,7 +147,7 @@ def _discard_part(request: DownloadRequest) -> int:
 
 
 def _check(request: DownloadRequest) -> None:
-    """Compare the downloaded file with the expected size and digest; discard it if it differs."""
+    """Compare the downloaded file with the expected size and digest, and delete it if it differs."""
     if not request.digest:
         return
     name, expected = request.digest

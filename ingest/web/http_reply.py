@@ -1,4 +1,4 @@
-"""Read web responses within limits, and describe failures in plain words, without queries and credentials."""
+"""Read web responses within limits, and describe failures for users, without queries and credentials."""
 
 import json
 import zlib
@@ -21,11 +21,11 @@ class AccessDenied(SourceUnavailable):
 
 
 class ResponseTooLarge(SourceUnavailable):
-    """A reply is larger than the limit."""
+    """A response is larger than the limit."""
 
 
 class RetryableWebError(Exception):
-    """An error that may not occur again. `str()` completes a sentence, as in "HOST did not answer in time"."""
+    """An error that may not occur at the next try. `str()` completes a sentence: "HOST did not answer in time"."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -34,7 +34,10 @@ class RetryableWebError(Exception):
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Call `once` until it succeeds, at most `tries` times. `rest` gets the server's wait and the failures in a row."""
+    """Call `once` until it succeeds, at most `tries` times. Between tries, `rest` is called to wait.
+
+    It gets the seconds that the server asks to wait, if any, and the number of failures in a row.
+    """
     tried = 0
     while True:
         try:
@@ -47,7 +50,7 @@ def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | N
 
 
 def format_url(url: str | httpx.URL) -> str:
-    """Format an address for messages: without user, password, query and fragment."""
+    """Return an address for messages: without user, password, query and fragment."""
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:
@@ -75,7 +78,7 @@ def make_access_denied(url: httpx.URL, status: int, credential: str) -> AccessDe
 
 
 def parse_json_object(content: bytes) -> dict[str, Any] | None:
-    """Parse the body of a response; None if it is not a JSON object."""
+    """Parse the body of a response as JSON; None if it is not a JSON object."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -84,13 +87,13 @@ def parse_json_object(content: bytes) -> dict[str, Any] | None:
 
 
 def refuse_repeated_query(url: str, query: Mapping[str, object], following: Mapping[str, object]) -> None:
-    """Raise `SourceUnavailable` if a server's next page of results is the current one: listing would never end."""
+    """Raise `SourceUnavailable` if a server names the current page of results as the next one, without end."""
     if following == query:
         raise SourceUnavailable(f"{format_url(url)} repeats the same page of results.", hint=RETRY_HINT)
 
 
 def is_same_site(first: httpx.URL, second: httpx.URL) -> bool:
-    """Return whether two addresses are on one server; the second may upgrade http to https."""
+    """Return whether two addresses are on one server. The second may use https where the first uses http."""
     if first.host != second.host:
         return False
     upgraded = first.scheme == "http" and second.scheme == "https" and first.port is None and second.port is None
@@ -110,7 +113,7 @@ def parse_http_date(text: str) -> datetime | None:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait by Retry-After, which may be a date; None if it is missing or invalid."""
+    """Return the seconds to wait by the Retry-After header, which may be a date; None if missing or invalid."""
     value = headers.get("retry-after", "").strip()
     if parse_number(value) is not None:
         return float(value[:9])
@@ -122,7 +125,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) -> bytes:
-    """Return the unpacked body. Raises `ResponseTooLarge` beyond `largest` bytes, and `RetryableWebError`."""
+    """Return the unpacked body. Raises `RetryableWebError`, and `ResponseTooLarge` above `largest` bytes."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise RetryableWebError("uses an encoding that was not requested")

@@ -1,7 +1,7 @@
-"""Connect only to the public web, never to this machine or its network: the names to connect to are untrusted.
+"""Connect only to the public web, never to this machine or its network, as the names to connect to are untrusted.
 
-A name is resolved here, all its addresses are checked, and the connection uses a checked address. So a name that
-resolves to another address the next time (DNS rebinding) has no effect.
+A name is resolved here, all its addresses are checked, and the connection uses a checked address. So it does not matter
+if the name resolves to another address the next time (DNS rebinding).
 """
 
 import socket
@@ -31,7 +31,7 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an IP address is on the public web, and contains no other address. Pure."""
+    """Return whether an IP address is on the public web, and does not contain another address. Pure."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -62,7 +62,7 @@ class PublicTransport(httpx.BaseTransport):
         self._inner = inner or httpx.HTTPTransport(verify=load_ssl_context(), limits=limits)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request to an address that was checked. Raises `PrivateAddress`."""
+        """Send a request to a checked address. Raises `PrivateAddress`."""
         failed: httpx.ConnectError | httpx.ConnectTimeout | None = None
         for address in self._find_addresses(request.url):
             sent = httpx.Request(

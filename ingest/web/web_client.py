@@ -1,6 +1,6 @@
-"""Read from web servers politely: one request at a time, a pause between two, with retries and backoff.
+"""Read from web servers without burdening them: one request at a time, pauses between requests, and limited retries.
 
-Every source reads the web through `WebClient`. A failure is a `SourceUnavailable` with one line.
+Every source reads the web through `WebClient`. A failure is a `SourceUnavailable`, whose text is one line.
 """
 
 import ssl
@@ -50,7 +50,7 @@ _HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """How requests to a server are made. Times are in seconds, sizes in bytes."""
+    """How requests are made to a server. Times are in seconds, sizes in bytes."""
 
     agent: str  # the User-Agent, with an address of the operator
     gap: float = 0.1  # between the end of a request and the next
@@ -69,9 +69,9 @@ class WebResponse:
 
 
 class WebClient:
-    """An HTTP client for one thread; another may call `stop`.
+    """An HTTP client. One thread uses it; another may call `stop`.
 
-    Within a `with` block, requests share a connection; outside of one, each request has its own.
+    Within a `with` block, requests share a connection. Outside of a block, each request has its own.
     """
 
     def __init__(
@@ -85,9 +85,10 @@ class WebClient:
         wait: Callable[[float], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send `headers` and `auth` to the requested host only, never to a redirect's other host.
+        """Set up the client.
 
-        `credential` is their name in messages, such as `CONFLUENCE_TOKEN`; `wait` waits for some seconds, and returns
+        `headers` and `auth` are sent only to the requested host, never to another after a redirect. `credential` is the
+        name of these secrets in messages, such as `CONFLUENCE_TOKEN`. `wait` waits for some seconds, and returns
         whether to stop.
         """
         self._policy, self._headers, self._auth, self._credential = policy, headers, auth, credential
@@ -111,7 +112,7 @@ class WebClient:
         self._client = None
 
     def stop(self) -> None:
-        """Interrupt waiting and reading: they raise `ReadingStopped`, as do later requests."""
+        """Interrupt waiting and reading: these raise `ReadingStopped`, and so does every later request."""
         self._stopped.set()
         for connection in tuple(self._connections):
             with suppress(OSError):
@@ -126,10 +127,10 @@ class WebClient:
         headers: Mapping[str, str] = EMPTY,
         follow: MayFollow | None = None,
     ) -> WebResponse:
-        """Return a whole response. Redirects are followed if `follow` allows it, by default within the host.
+        """Return a whole response. A redirect is followed if `follow` allows it, by default if it stays on the host.
 
-        Other redirects are returned, and so are errors. Raises `AccessDenied` for 401 and 403, `SourceUnavailable` if
-        all tries end with 429 or 5xx, `ResponseTooLarge` and `ReadingStopped`.
+        Any other redirect is returned, and so is an error status, with these exceptions. Raises `AccessDenied` for 401
+        and 403, `SourceUnavailable` if all tries end with 429 or 5xx, `ResponseTooLarge` and `ReadingStopped`.
         """
         sent = {**headers, **({"Accept": accept} if accept else {})}
         return self._retry(url, lambda: self._read_whole(url, params, sent, follow))
@@ -139,13 +140,13 @@ class WebClient:
         return self._retry(url, lambda: self._read_whole(url, None, EMPTY, lambda _: False, form))
 
     def pause(self, seconds: float) -> None:
-        """Wait, because a server asks for it in its answer. Raises `ReadingStopped`."""
+        """Wait because a server asks for it in the content of its answer. Raises `ReadingStopped`."""
         if self._wait(seconds):
             raise ReadingStopped
         self._refuse_stopped()
 
     def slow_down(self, gap: float) -> None:
-        """Pause for at least `gap` seconds between two requests from now on."""
+        """From now on, leave at least `gap` seconds between two requests."""
         self._policy = replace(self._policy, gap=max(gap, self._policy.gap))
 
     def size(self, url: str) -> int | None:
@@ -170,9 +171,10 @@ class WebClient:
         digest: tuple[str, str] | None = None,
         progress: Callable[[int, int | None], None] | None = None,
     ) -> None:
-        """Download a file to `path`, whole or not at all, resuming an earlier try, also of another process.
+        """Download a file to `path`, completely or not at all.
 
-        It must have this `size` in bytes and this `digest`, such as `("sha1", "da39…")`. Raises `SourceUnavailable`.
+        An earlier try is continued, even one of another process. The file must have this `size` in bytes and this
+        `digest`, such as `("sha1", "da39…")`. Raises `SourceUnavailable`.
         """
         request = DownloadRequest(url, path, size, digest, self._policy.tries)
         download_file(request, self._open, self._back_off, progress or (lambda _done, _total: None))
@@ -209,9 +211,10 @@ class WebClient:
         follow: MayFollow | None,
         form: FormData | None = None,
     ) -> Iterator[httpx.Response]:
-        """Send one request, with a form if given, and follow its redirects; the response is open within the block.
+        """Send one request, with a form if there is one, and follow its redirects.
 
-        Raises `RetryableWebError`, also while the response is read, and `SourceUnavailable`.
+        The response is open within the block. Raises `RetryableWebError`, also while the response is read, and
+        `SourceUnavailable`.
         """
         first = address = _parse_url(url, params)
         with nullcontext(self._client) if self._client else self._new_client() as client:
@@ -266,7 +269,7 @@ class WebClient:
             raise RetryableWebError(f"answers HTTP {status}", wait)
 
     def _blocks(self, answer: httpx.Response) -> Iterator[bytes]:
-        """Yield the body as it was sent. Raises `RetryableWebError` if a server sends too slowly."""
+        """Yield the body as it was sent. Raises `RetryableWebError` if the server sends it too slowly."""
         started, received = self._clock(), 0
         for block in answer.iter_raw():
             self._refuse_stopped()
@@ -277,7 +280,7 @@ class WebClient:
                 raise RetryableWebError("sends too slowly")
 
     def _drain(self, answer: httpx.Response) -> None:
-        """Read the rest of a short response that is not needed, so that its connection can be reused."""
+        """Read the rest of a response that is not needed, if it is short, so that its connection can be used again."""
         left = _SHORT_REPLY
         with suppress(httpx.TransportError, RetryableWebError):  # only its status is needed
             for block in self._blocks(answer):
@@ -290,7 +293,7 @@ class WebClient:
             raise ReadingStopped
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember connections, so that `stop` can interrupt a read that waits for a minute."""
+        """Remember open connections, so that `stop` can interrupt a read, which could wait for a minute."""
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             self._connections.append(info["return_value"])
 
@@ -325,7 +328,7 @@ def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
 
 
 def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
-    """Return the target of a redirect; None for any other response, and for an invalid address."""
+    """Return the target of a redirect; None if the response is not a redirect, or its target is invalid."""
     if not answer.has_redirect_location:
         return None
     try:
@@ -336,5 +339,5 @@ def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | 
 
 
 def build_user_agent(contact: str, version: str) -> str:
-    """Return the User-Agent of this program, with an address of its operator."""
+    """Return the User-Agent of this program, which contains an address of the operator."""
     return f"Footnote/{version} ({contact}) httpx/{httpx.__version__}"

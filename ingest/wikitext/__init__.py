@@ -1,1 +1,1 @@
-"""Turn wikitext into plain text with a scanner of our own; `wikitext_parser` has the steps."""
+"""Turn wikitext into plain text with our own scanner; `wikitext_parser` has the steps."""

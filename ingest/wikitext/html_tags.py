@@ -23,7 +23,7 @@ _DEEPEST_LATEX = 6
 
 
 def render_latex(latex: str) -> str:
-    r"""Write LaTeX as plain text: `\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\alpha` is `α`."""
+    r"""Write LaTeX as plain text: `\frac{a}{b}` becomes `a/b`, `x^{2}` becomes `x²`, `\alpha` becomes `α`."""
     text = _ENVIRONMENT.sub(" ", latex).replace("\\\\", "; ").replace("\\,", " ").replace("\\;", " ")
     for _ in range(_DEEPEST_LATEX):
         before = text
@@ -93,9 +93,9 @@ _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 
 
 def replace_tags(text: str) -> str:
-    """Replace comments, references and tags; formulas and code become text without markup.
+    """Replace comments, references and tags. Formulas and code become text without markup.
 
-    An unclosed element loses only its tag, so that it cannot swallow the page.
+    Of an element that is never closed, only the tag is removed: it could otherwise swallow the rest of the page.
     """
     if "<" not in text:
         return text
@@ -117,7 +117,7 @@ def replace_tags(text: str) -> str:
 
 
 class _Lookahead:
-    """Finds the next of a few strings, and remembers its position, so that no text is searched twice for it."""
+    """Finds the next position of a few strings, and remembers it, so that the text is not searched for it twice."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -132,7 +132,7 @@ class _Lookahead:
 
 
 def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
-    """Return the text that replaces a tag and its content, and where the text continues."""
+    """Return the text that replaces a tag and its content, and the position where the text continues."""
     comment, closing, written, attributes = tag.groups()
     end = tag.end()
     if comment:
@@ -147,7 +147,10 @@ def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
 
 
 def _read_shifted(text: str, name: str, start: int, end: int) -> tuple[str, int] | None:
-    """Return superscript or subscript that has a meaning (exponent, footnote, base), and where the text continues."""
+    """Return the replacement of a superscript or subscript, and the position where the text continues.
+
+    None if it has no special meaning; such meanings are an exponent, a footnote, and the base of a number.
+    """
     if name == "sub":
         base = _BASE.match(text, end) if _DIGITS_BEFORE.search(text, max(0, start - 16), start) else None
         return (base[1].translate(_LOWERED), base.end()) if base else None

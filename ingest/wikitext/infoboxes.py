@@ -1,7 +1,7 @@
-"""Render boxes: templates with named arguments, one per line, become rows of "Label: value".
+"""Render boxes: templates whose named arguments, one per line, become rows of "Label: value".
 
-Arguments that are not facts (pictures, captions, sizes, colours) are recognized by whole words, which `box_names.txt`
-lists.
+Arguments that are not facts (pictures, captions, sizes, colours) are recognized by whole words in their names, which
+`box_names.txt` lists.
 """
 
 import re
@@ -45,7 +45,7 @@ _LIST_SIGNS = "*#:; \t"
 def render_box(arguments: TemplateArguments) -> str:
     """Render the named arguments as rows, one per line, without pictures, colours and sizes.
 
-    An argument that names another (`leader_title`, `label1`) becomes the label of that (`leader_name`, `data1`).
+    An argument may contain the label of another: `leader_title` that of `leader_name`, and `label1` that of `data1`.
     """
     names = arguments.names
     labels = _find_labels(names)
@@ -63,7 +63,7 @@ def render_box(arguments: TemplateArguments) -> str:
 
 
 def _is_appearance(name: str, value: str) -> bool:
-    """Return whether a value only describes an appearance or names a file."""
+    """Return whether a value only describes appearance, or names a file."""
     shown = value if len(value) == 1 else value.lower()  # "N" is north
     if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or shown in _load_words("shown_as"):
         return True
@@ -71,7 +71,7 @@ def _is_appearance(name: str, value: str) -> bool:
 
 
 def _render_climate(names: dict[str, str]) -> list[str]:
-    """Render climate data as a row per quantity: `Jan high C` and `Feb high C` are "High C: Jan 3, Feb 4"."""
+    """Render climate data as one row per quantity: `Jan high C` and `Feb high C` become "High C: Jan 3, Feb 4"."""
     found: dict[str, list[str]] = {}
     for name, value in names.items():
         if value and len(value) < _LONGEST_LABEL and (match := _MONTHLY.fullmatch(name)):
@@ -84,14 +84,14 @@ def _render_climate(names: dict[str, str]) -> list[str]:
 
 
 def _render_years(places: tuple[str, ...]) -> list[str]:
-    """`{{historical populations|1900|1250|1910|9046}}`: a row for each year."""
+    """Render `{{historical populations|1900|1250|1910|9046}}` as one row for each year."""
     pairs = list(zip(places[::2], places[1::2], strict=False))
     years = len(pairs) > 1 and all(len(year) == 4 and year.isdigit() for year, _ in pairs)  # noqa: PLR2004
     return [f"{ROW}{year}: {number}" for year, number in pairs] if years else []
 
 
 def _render_position(names: dict[str, str]) -> list[str]:
-    """`latd`, `latm`, `latNS` and similar, or `lat_deg`: one row for all of them."""
+    """Render the arguments of a position (`latd`, `latm`, `latNS`, or `lat_deg` and similar) as one row."""
     parts: dict[str, list[str]] = {"lat": [""] * 4, "lon": [""] * 4}
     for name, value in names.items():
         if value and name[:2] in ("la", "lo") and (match := _POSITION_PART.fullmatch(name)):
@@ -101,7 +101,7 @@ def _render_position(names: dict[str, str]) -> list[str]:
 
 
 def flatten_value(value: str) -> str:
-    """Put a value on one line: list items and line breaks become commas, tables and rows are omitted."""
+    """Put a value on one line. List items and line breaks are separated by commas; tables and rows are left out."""
     if "\n" in value:
         lines = (line.strip(_LIST_SIGNS) for line in value.split("\n") if line[:1] not in (ROW, "|", "!", PIPE, "{"))
         value = ", ".join(line for line in lines if line)
@@ -112,7 +112,7 @@ def flatten_value(value: str) -> str:
 
 
 def _find_labels(names: dict[str, str]) -> dict[str, str]:
-    """Map the names of arguments to the names of the arguments that label them."""
+    """Return, for each argument that has a label in another argument, the name of that other one."""
     found: dict[str, str] = {}
     for name, value in names.items():
         if value and len(value) <= _LONGEST_LABEL:
@@ -125,7 +125,7 @@ def _find_labels(names: dict[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=16384)
 def _labelled_names(name: str) -> tuple[str, ...]:
-    """Return the names that an argument may be the label of: for `leader_title1`, these include `leader_name1`."""
+    """Return the names of arguments that this one may be the label of: `leader_title1` may label `leader_name1`."""
     stem = name.rstrip("0123456789")
     number = name[len(stem) :]
     pairs = ((ending, partner) for ending, partner in _PARTNERS if stem.endswith(ending))
@@ -138,7 +138,7 @@ def _labelled_names(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def _make_label(name: str) -> str:
-    """Make a label: "Birth date" of `birth_date` and `BirthDate`; empty for an argument that is not shown."""
+    """Make a label from a name: "Birth date" from `birth_date` or `BirthDate`; empty if it is not to be shown."""
     if _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name) or _POSITION_PART.fullmatch(name) or _is_styling(name):
         return ""
     words = " ".join(_HUMP.sub(r" \1", name.replace("km2", "km²").replace("_", " ").replace("-", " ")).split())
@@ -157,7 +157,7 @@ def _split_name(name: str) -> list[str]:
 
 
 def _is_styling(name: str) -> bool:
-    """Return whether an argument concerns a picture or an appearance, by whole words: `children` is not `child`."""
+    """Return whether an argument is about a picture or appearance; by whole words, so `children` is not `child`."""
     words = _split_name(name)
     if not words:
         return not name.strip()
@@ -186,7 +186,7 @@ def _is_measured(name: str) -> bool:
 
 
 def is_no_box(name: str) -> bool:
-    """Return whether a template, by its name in lower case, is not a box despite many named arguments."""
+    """Return whether a template, named in lower case, is not a box although it has many named arguments."""
     return name in _load_words("no_box_name") or not _load_words("no_box").isdisjoint(
         part.lower() for part in _NAME_PART.findall(name)
     )
@@ -198,7 +198,7 @@ def _make_rows(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _episode(arguments: TemplateArguments) -> str:
-    """`{{episode list|...}}`: its facts in a row, its plot as a paragraph."""
+    """Render `{{episode list|...}}`: its facts as a row, and its plot as a paragraph."""
     names = dict(arguments.names)
     story = names.pop("ShortSummary", "").strip()
     facts = "; ".join(
@@ -217,7 +217,7 @@ def _succession(arguments: TemplateArguments) -> str:
 
 
 def _clade(arguments: TemplateArguments) -> str:
-    """`{{clade|1=A|2={{clade|...}}|label2=B}}`: (A, B: (...))."""
+    """Render `{{clade|1=A|2={{clade|...}}|label2=B}}` as (A, B: (...))."""
     groups: list[str] = []
     for number in count(1):
         label, group = arguments.names.get(f"label{number}", ""), arguments.at(number - 1)

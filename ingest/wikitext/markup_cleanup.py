@@ -1,4 +1,4 @@
-"""Clean up the text that remains after markup: quotes, spaces, entities, and the holes that markup left."""
+"""Clean up the text that remains after markup: quotes, spaces, entities, and the holes that removed markup left."""
 
 import html
 import re
@@ -23,23 +23,23 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 
 def strip_marks(text: str) -> str:
-    """Strip the control characters that serve as marks here; text that is not from a dump can contain them."""
+    """Remove the control characters that serve as marks here, as text that is not from a dump may contain them."""
     return text.translate(_MARK_TABLE) if any(map(text.__contains__, _MARKS)) else text
 
 
 def escape_markup(text: str) -> str:
-    """Write markup characters as entities, so that they are not read as markup."""
+    """Write the characters of markup as entities, so that they are no longer read as markup."""
     return text.translate(_ESCAPES)
 
 
 def make_code_line(text: str) -> str:
-    """Make a separate line of code that keeps its indentation; empty for empty code."""
+    """Make a line of code that keeps its indentation; empty if the code is empty."""
     stripped = text.strip("\n").rstrip()
     return f"\n{CODE}{stripped.translate(_CODE_ESCAPES)}\n" if stripped else ""
 
 
 def make_superscript(text: str) -> str:
-    """Write a number as superscript digits (10² is not 102); return other text unchanged."""
+    """Write a number in superscript digits, so that 10² is not read as 102; return other text unchanged."""
     return text.translate(_SUPERSCRIPT) if _SUPERSCRIPT_NUMBER.fullmatch(text) else text
 
 
@@ -79,7 +79,7 @@ def strip_quotes(text: str) -> str:
 
 
 def strip_switches(text: str) -> str:
-    """Strip switches such as `__NOTOC__`, and keep one variant of text in several scripts."""
+    """Remove switches such as `__NOTOC__`. Of text in several scripts, keep one variant."""
     return _VARIANT.sub(_choose_variant, _SWITCH.sub("", text))
 
 
@@ -99,7 +99,7 @@ def _choose_text(text: str) -> str:
 
 
 def strip_double_brackets(text: str) -> str:
-    """Strip the brackets of links and templates, also pairs of single brackets that became adjacent."""
+    """Remove the double brackets of links and templates, also those that arose from two single brackets."""
     for bracket, double in _DOUBLE_BRACKETS.items():
         if bracket in text:
             text = double.sub("", text)
@@ -115,7 +115,7 @@ def normalize_spaces(text: str) -> str:
 
 
 def close_holes(text: str) -> str:
-    """Remove the brackets, commas and spaces around removed text: `Athens (; ) .` becomes `Athens.`."""
+    """Remove brackets, commas and spaces that surrounded removed text: `Athens (; ) .` becomes `Athens.`."""
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
     text = _strip_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text or "、" in text or "，" in text:
@@ -147,9 +147,9 @@ _CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
 
 
 def close_gaps(text: str) -> str:
-    """Remove the holes that templates left, with brackets around nothing else, and words that govern a hole.
+    """Remove the holes that templates left (␆), brackets with nothing else inside, and words that lead to a hole.
 
-    This removes `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`; an amount within a sentence leaves
+    This removes `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`. An amount within a sentence becomes
     `[…]`.
     """
     parts: list[str] = []
@@ -181,7 +181,7 @@ def _close_line(line: str) -> str:
 
 
 def _close_bracket(match: re.Match[str]) -> str:
-    """Return a bracket without the clauses that are meaningless without their hole, or a hole if none remain."""
+    """Return a bracket without the clauses that say nothing without their hole. If no clause is left, return a hole."""
     *clauses, last = _CLAUSE.split(match[1])
     pairs = [*zip(clauses[::2], clauses[1::2], strict=True), (last, "")]
     content = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _lacks_value(clause))
@@ -197,7 +197,10 @@ def _lacks_value(clause: str) -> bool:
 
 
 def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
-    """Return the text around a hole without governing words. `done` is the text after it, last part first."""
+    """Return the text before and after a hole without words that lead to it.
+
+    `done` is the text after it, last part first.
+    """
     tail, right = left[-_AROUND:], done[-1]
     amount = _BEFORE_AMOUNT.search(tail) if tail.rstrip()[-1:] in _AMOUNT_ENDS else None
     if amount:
@@ -222,7 +225,7 @@ def _begins_with_unit(right: str) -> bool:
 
 
 def _strip_governing(tail: str) -> str:
-    """Strip the words before a hole that need something after them."""
+    """Remove the words before a hole that make no sense without a word after them, such as prepositions."""
     governing, bare = load_other_names("governing"), tail.rstrip(" ")
     if bare == tail and tail[-1:].isalnum():
         return tail  # a mark attached to a word, such as a footnote
@@ -235,7 +238,7 @@ def _strip_governing(tail: str) -> str:
 
 
 def _strip_before(sign: re.Pattern[str], lost: str, text: str) -> str:
-    """Strip the characters `lost` right before each match of `sign`."""
+    """Remove the characters in `lost` that are directly before a match of `sign`."""
     starts = [match.start() for match in sign.finditer(text)]
     if not starts:
         return text

@@ -1,4 +1,4 @@
-"""Read lines of wikitext without nested markup: headings, paragraphs, lists and tables."""
+"""Read lines of wikitext whose nested markup is already replaced: headings, paragraphs, lists and tables."""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _TableCell:
 
 
 class WikiTable:
-    """Read a table: `feed` it the lines between `{|` and `|}`, then take its `rows`."""
+    """Reads a table: pass the lines between `{|` and `|}` to `feed`, then call `rows`."""
 
     def __init__(self) -> None:
         self._caption: list[str] = []
@@ -55,7 +55,7 @@ class WikiTable:
         self._in_caption = False
 
     def rows(self) -> list[str]:
-        """Return the caption, and each row of data with the headers of its columns."""
+        """Return the caption, then each row of data with the headers of its columns."""
         headers: dict[int, str] = {}
         out = [flatten_value(" ".join(self._caption))]
         for cell in (cell for row in self._rows for cell in row):
@@ -74,7 +74,7 @@ class WikiTable:
 
 
 def _mark_headers(rows: list[list[_TableCell]]) -> None:
-    """Mark a first row of words above numbers as header, if no cell is marked."""
+    """If no cell is marked as a header, mark the first row if it has words above numbers."""
     first, *others = rows or [[]]
     if len(first) < 3 or not others or any(cell.header for row in rows for cell in row):  # noqa: PLR2004 - two are a pair
         return
@@ -85,7 +85,7 @@ def _mark_headers(rows: list[list[_TableCell]]) -> None:
 
 
 def _column_headers(before: dict[int, str], cells: dict[int, _TableCell], *, new: bool) -> dict[int, str]:
-    """Join the headers of the columns; a second row of headers right below the first extends them."""
+    """Return the headers of the columns after a row of headers; a second such row is appended to the first."""
     headers = {} if new else dict(before)
     for column, cell in cells.items():
         above = headers.get(column, "")
@@ -108,7 +108,7 @@ def _render_row(cells: dict[int, _TableCell], headers: dict[int, str]) -> str:
 
 
 def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
-    """Lay out each row by column, with spanning cells in all their positions."""
+    """Return the cells of each row by column. A cell that spans rows or columns is at each of its positions."""
     hanging: dict[int, tuple[int, _TableCell]] = {}
     out: list[dict[int, _TableCell]] = []
     for row in rows:
@@ -162,7 +162,7 @@ _WIDE = 0x2E80  # from here on, scripts have no spaces between words
 
 
 def read_layout(text: str) -> PageOutline:
-    """Read the sections of a page whose tags, templates and links are already text."""
+    """Read the sections of a page. Its tags, templates and links must already be replaced by text."""
     page = _PageReader()
     for line in text.split("\n"):
         if not line:
@@ -301,7 +301,7 @@ def _join_lines(lines: list[str]) -> str:
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:
-    """Return level and text of a heading such as `== Hours ==`; None for another line."""
+    """Return the level and text of a heading such as `== Hours ==`; None if the line is not a heading."""
     ended = line.rstrip()
     text = ended.rstrip("=")
     if len(ended) == len(text) or len(ended) == 1:

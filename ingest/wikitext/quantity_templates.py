@@ -45,13 +45,13 @@ def convert(arguments: TemplateArguments) -> str:
 
 
 def height(arguments: TemplateArguments) -> str:
-    """`{{height|ft=6|in=2}}`: 6 ft 2 in."""
+    """Render `{{height|ft=6|in=2}}` as 6 ft 2 in."""
     parts = [f"{arguments.names[unit]} {unit}" for unit in ("ft", "in", "m", "cm") if arguments.names.get(unit)]
     return " ".join(parts) or convert(arguments)
 
 
 def value(arguments: TemplateArguments) -> str:
-    """`{{val|1.5|0.2|e=6|u=kg}}`: 1.5±0.2×10⁶ kg."""
+    """Render `{{val|1.5|0.2|e=6|u=kg}}` as 1.5±0.2×10⁶ kg."""
     number = arguments.at(0)
     if arguments.at(1):
         number += f"±{arguments.at(1)}"
@@ -63,7 +63,7 @@ def value(arguments: TemplateArguments) -> str:
 
 
 def fraction(arguments: TemplateArguments) -> str:
-    """`{{frac|3|1|2}}`: 3 1/2."""
+    """Render `{{frac|3|1|2}}` as 3 1/2."""
     match [part for part in arguments.places if part]:
         case [whole, above, below, *_]:
             return f"{whole} {above}/{below}"
@@ -87,7 +87,7 @@ _OPERATORS: Mapping[str, tuple[int, Callable[[float, float], float]]] = MappingP
 
 
 def evaluate_expression(text: str) -> str:
-    """Evaluate `#expr`: sums, products, powers, brackets and `round`; empty for anything else."""
+    """Evaluate `#expr`: sums, products, powers, brackets and `round`. Empty for anything else."""
     plain = text.replace("−", "-").replace("×", "*")
     if len(plain) > _LONGEST_EXPRESSION or not _EXPRESSION.fullmatch(plain):
         return ""
@@ -125,7 +125,7 @@ def _calculate(tokens: list[str]) -> float:
 
 
 def density(arguments: TemplateArguments) -> str:
-    """`{{pop density|3645257|640081.87|km2|prec=1}}`: 5.7/km²."""
+    """Render `{{pop density|3645257|640081.87|km2|prec=1}}` as 5.7/km²."""
     result = evaluate_expression(
         f"{arguments.at(0)}/{arguments.at(1)} round {arguments.named('prec') or 0}".replace(",", "")
     )
@@ -137,14 +137,14 @@ def density(arguments: TemplateArguments) -> str:
 
 
 def ordinal(arguments: TemplateArguments) -> str:
-    """`{{ordinal|22}}`: 22nd."""
+    """Render `{{ordinal|22}}` as 22nd."""
     number = first(arguments)
     ending = "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1:], "th")
     return f"{number}{ending}" if number.isdigit() else number
 
 
 def measure(arguments: TemplateArguments) -> str:
-    """`{{unité|12|hab/km|2}}`: 12 hab/km²; `{{M|5|ul=km}}`: 5 km."""
+    """Render `{{unité|12|hab/km|2}}` as 12 hab/km², and `{{M|5|ul=km}}` as 5 km."""
     parts = [arguments.at(0)]
     for part in arguments.places[1:6]:
         if _strip_number(part) and len(parts) > 1:
@@ -156,7 +156,7 @@ def measure(arguments: TemplateArguments) -> str:
 
 
 def coordinates(arguments: TemplateArguments) -> str:
-    """`{{coord|52|31|N|13|24|E}}`: 52°31′N 13°24′E."""
+    """Render `{{coord|52|31|N|13|24|E}}` as 52°31′N 13°24′E."""
     if arguments.named("display") in ("title", "t"):
         return ""
     if not {"N", "S"}.intersection(arguments.places[:4]):
@@ -174,7 +174,7 @@ def coordinates(arguments: TemplateArguments) -> str:
 
 
 def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
-    """Format a position of degrees, minutes, seconds and directions; empty unless both are numbers."""
+    """Format a position given as degrees, minutes, seconds and directions; empty unless both parts are numbers."""
     if not (_strip_number(latitude[0]) and _strip_number(longitude[0])):
         return ""
     if not any((*latitude[1:], *longitude[1:])):
@@ -187,7 +187,7 @@ def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
 
 
 def make_money_handler(sign: str) -> TemplateHandler:
-    """`{{US$|5 million}}`: US$5 million."""
+    """Return a handler that renders `{{US$|5 million}}` as US$5 million, with this sign."""
     return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
 
 
@@ -235,7 +235,7 @@ _YEAR_DIGITS = 3
 
 
 def format_date(year: str, month: str, day: str, language: str, *, day_first: bool = True) -> str:
-    """Write a date in words, without missing parts; a month may be a number or a name."""
+    """Write a date in words; missing parts are left out. The month may be a number or a name."""
     if not year or (not month and not day):
         return year
     if language in ("ja", "zh", "ko"):
@@ -256,7 +256,7 @@ def format_date(year: str, month: str, day: str, language: str, *, day_first: bo
 
 
 def _month_name(month: str, language: str) -> str:
-    """Return the name of a month, which may be one already; empty if the names are unknown in this language."""
+    """Return the name of a month, given as number or name; empty if this language's month names are unknown."""
     if not _MONTH_NUMBER.fullmatch(month):
         return month
     names = _MONTHS.get(language or "en", "").split()
@@ -264,7 +264,10 @@ def _month_name(month: str, language: str) -> str:
 
 
 def date(arguments: TemplateArguments, start: int = 0) -> str:
-    """Year, month, day or the reverse, from the argument `start` on; a year has at least three digits."""
+    """Write a date whose parts, from argument `start` on, are year, month, day, or the reverse.
+
+    A part with at least three digits is the year.
+    """
     parts = [part for part in arguments.places[start : start + 3] if part]
     if not parts:
         return arguments.named("year", "1")
@@ -280,7 +283,7 @@ def date(arguments: TemplateArguments, start: int = 0) -> str:
 
 
 def as_of(arguments: TemplateArguments) -> str:
-    """`{{as of|2015|4}}`: As of April 2015."""
+    """Render `{{as of|2015|4}}` as As of April 2015."""
     if arguments.named("alt"):
         return arguments.named("alt")
     word = "Since" if arguments.named("since") else "As of"
@@ -289,19 +292,19 @@ def as_of(arguments: TemplateArguments) -> str:
 
 
 def circa(arguments: TemplateArguments) -> str:
-    """`{{circa|1500|1510}}`: c. 1500 – c. 1510."""
+    """Render `{{circa|1500|1510}}` as c. 1500 – c. 1510."""
     years = [f"c. {year}" for year in arguments.places[:2] if year]
     return " – ".join(years) or "c."
 
 
 def century(arguments: TemplateArguments) -> str:
-    """`{{s|XIX|e}}` is XIXe siècle, `{{siglo|XIX||s}}` is siglo XIX."""
+    """Render `{{s|XIX|e}}` as XIXe siècle, and `{{siglo|XIX||s}}` as siglo XIX."""
     number = f"{arguments.at(0)}{arguments.at(1)}"
     return f"siglo {arguments.at(0)}" if arguments.language == "es" else f"{number} siècle"
 
 
 def lifetime(arguments: TemplateArguments) -> str:
-    """`{{bd|1879年|3月14日|1955年|4月18日}}`: both dates."""
+    """Render `{{bd|1879年|3月14日|1955年|4月18日}}` as both dates."""
     born, died = "".join(arguments.places[:2]), "".join(arguments.places[2:4])
     return f"{born}－{died}" if died else born
 

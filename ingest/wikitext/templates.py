@@ -1,7 +1,7 @@
-"""Render templates and parser functions, which are in double braces, by their names.
+"""Render templates and parser functions, both of which are written in double braces, by their names.
 
-Infoboxes, templates with named arguments on separate lines, become rows of "Label: value". Parser functions
-(`{{#if:...}}`, `{{formatnum:...}}`) are evaluated as far as possible without the wiki.
+Infoboxes, which are templates with named arguments on separate lines, become rows of "Label: value". Parser functions
+(`{{#if:...}}`, `{{formatnum:...}}`) are evaluated as far as that is possible without the wiki.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,7 +75,7 @@ _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
 
 
 def group_digits(number: str, language: str) -> str:
-    """Group the digits of a number by commas, if its language does so."""
+    """Separate the thousands of a number by commas, if its language does so."""
     whole, point, part = number.strip().partition(".")
     if language not in _COMMAS or not _DIGITS.fullmatch(whole):
         return number.strip()
@@ -83,7 +83,7 @@ def group_digits(number: str, language: str) -> str:
 
 
 def evaluate_function(name: str, rest: str, language: str = "") -> str | None:
-    """Return the result of `{{name:...|rest}}`, `name` including the text after its colon; None for a template.
+    """Return the result of `{{name:...|rest}}`; `name` includes the text after its colon. None if it is a template.
 
     Functions that query the wiki (`#invoke`, `#property`) and magic words (`DEFAULTSORT:`) yield an empty text.
     """
@@ -132,7 +132,7 @@ _HOLLOW_ARGUMENT = lazy_compile(rf"(?<=[|=:])\s*{HOLE}[\s{HOLE}]*(?=\||$)")
 def expand_template(body: str, language: str = "") -> str:
     """Return the text that replaces `{{body}}`: words, rows on separate lines, or nothing.
 
-    A `HOLE` replaces content that only the wiki can show.
+    A `HOLE` in it stands for content that only the wiki knows.
     """
     if HOLE in body:
         body = _HOLLOW_ARGUMENT.sub("", body)
@@ -152,7 +152,7 @@ def _omit(_: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _find_handler(name: str, language: str) -> Callable[[str], str]:
-    """Return the function that renders a template of this name; `_omit` if it shows nothing."""
+    """Return the function that renders templates of this name; `_omit` if such templates show nothing."""
     written = " ".join(name.replace("_", " ").split())
     known = written.lower().removeprefix("template:")
     if written.endswith(("PAGENAME", "PAGENAMEE")):
@@ -184,7 +184,7 @@ def _find_by_name(name: str, language: str) -> TemplateHandler | None:
 
 
 def _find_by_form(name: str, written: str) -> TemplateHandler | None:
-    """Return the handler of a family of names: such as `lang-de`, or `deS` in the German Wikipedia."""
+    """Return the handler of a family of names, such as `lang-de`, or `deS` in the German Wikipedia; or None."""
     if match := _LANGUAGE.fullmatch(name):
         return lambda arguments: _label_language(match[1] or "", word_templates.first(arguments), arguments.language)
     if _IN_LANGUAGE.fullmatch(written):
@@ -193,13 +193,13 @@ def _find_by_form(name: str, written: str) -> TemplateHandler | None:
 
 
 def _label_language(code: str, text: str, language: str) -> str:
-    """Label words of another language, as the English Wikipedia does."""
+    """Label words in another language, as the English Wikipedia does."""
     label = load_meanings("language_names").get(code) if language == "en" else None
     return f"{label}: {text}" if label and text else text
 
 
 def _render_unknown(rest: str, language: str) -> str:
-    """Render an unknown template as a box if it has many named arguments on separate lines."""
+    """Render an unknown template as a box, if it has many named arguments on separate lines."""
     if rest.count("=") < _MANY or rest.count("\n") < _MANY:
         return ""
     arguments: TemplateArguments = parse_arguments(rest, language)

@@ -1,7 +1,7 @@
-"""Describe a wiki: its language, address and namespaces, and the names in its markup.
+"""Describe a wiki: its language, address and namespaces, and the names that its markup uses.
 
-Names of templates, sections and namespaces in many languages are lists in this folder. Also resolves the names of
-Wikimedia databases, and recognizes disambiguation pages.
+Names of templates, sections and namespaces in many languages are listed in files of this folder. This module also finds
+the names of Wikimedia's databases, and recognizes disambiguation pages.
 """
 
 import re
@@ -17,7 +17,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 @cache
 def load_names(name: str) -> Mapping[str, frozenset[str]]:
-    """Return the names in the list `name`, by their kind."""
+    """Return the names in the list `name`, grouped by their kind."""
     kinds: dict[str, set[str]] = {}
     for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
         kind, colon, written = line.partition(": ")
@@ -28,12 +28,12 @@ def load_names(name: str) -> Mapping[str, frozenset[str]]:
 
 @cache
 def load_meanings(name: str) -> Mapping[str, str]:
-    """Return the kind of each name in the list `name`, such as countries by code, or templates' handlers by name."""
+    """Return the kind of each name in the list `name`, such as the country of a code, or the handler of a template."""
     return MappingProxyType({written: kind for kind, names in load_names(name).items() for written in names})
 
 
 def load_other_names(kind: str) -> frozenset[str]:
-    """Return the names of one kind in the list `other_names`, such as titles of appendix sections, or namespaces."""
+    """Return the names of one kind in the list `other_names`, such as titles of appendix sections."""
     return load_names("other_names")[kind]
 
 
@@ -47,7 +47,7 @@ _DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'
 
 
 def resolve_database(name: str) -> str:
-    """Return the full name of a wiki's database, for paths: `simplewiki` of `simple`. Raises `ValueError`."""
+    """Return the full name of a wiki's database, for paths: `simplewiki` for `simple`. Raises `ValueError`."""
     plain = name.strip().lower().replace("-", "_")
     if not _DATABASE_NAME.fullmatch(plain):
         raise ValueError('must be the name of a wiki, such as "simple" or "simplewiki"')
@@ -67,11 +67,11 @@ class WikiSite:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Return the names of namespaces whose links a text does not show, such as files and categories."""
+        """Return the names of namespaces such as files and categories, to which a link is not shown in the text."""
         return frozenset(name for number in _HIDDEN_NAMESPACES for name in self.namespaces.get(number, ()))
 
     def title(self, written: str) -> str:
-        """Return the title of the page that a link or redirect names."""
+        """Return the title of the page to which a link or redirect leads."""
         plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
         return plain[:1].upper() + plain[1:] if self.first_letter else plain
 
@@ -86,7 +86,7 @@ class WikiSite:
 
 
 def describe_database(name: str) -> WikiSite:
-    """Derive a wiki from the name of its database; its address and language are only known for Wikimedia's wikis."""
+    """Describe a wiki by the name of its database. Address and language are known only for Wikimedia's wikis."""
     parts = _DATABASE_PARTS.fullmatch(name)
     if not parts:
         return WikiSite(name)
@@ -112,7 +112,7 @@ _TEMPLATE_NAME = lazy_compile(r"\{\{\s*+([^{}|\n]{2,60}+)\s*+[|}]")
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:
-    """Return whether a page is a disambiguation page, by template, magic word, or the end of its title."""
+    """Return whether a page is a disambiguation page, by a template, a magic word, or the end of its title."""
     if _DISAMBIGUATION_TITLE.search(title):
         return True
     if len(wikitext) > _LONGEST_DISAMBIGUATION:

@@ -1,6 +1,6 @@
 """Turn wikitext into sections of plain text, step by step. Pure; takes linear time.
 
-Nested double braces and brackets are read with a stack in one pass; links become their labels.
+Nested double braces and brackets are read with a stack in one pass. Links become their labels.
 """
 
 import re
@@ -41,7 +41,10 @@ def replace_external_links(text: str) -> str:
 
 
 def get_link_label(body: str, hidden: frozenset[str]) -> str:
-    """Return the label of a link `[[...]]`; empty for files, categories, `hidden` namespaces and other languages."""
+    """Return the label of a link `[[...]]`.
+
+    It is empty for links to files, categories, `hidden` namespaces, and the same page in other languages.
+    """
     target, pipe, shown = body.partition("|")
     target = target.strip()
     if target.startswith(":"):
@@ -88,7 +91,7 @@ def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> st
 
 
 class _BracketStack:
-    """The open brackets, and the text collected in each."""
+    """The brackets that are open, and the text collected inside of each."""
 
     def __init__(self, template: RenderMarkup, link: RenderMarkup) -> None:
         self._template = template
@@ -134,7 +137,7 @@ class _BracketStack:
         self.out = outer
 
     def end(self) -> str:
-        """Return the whole text; open brackets are dropped."""
+        """Return the whole text. Brackets that are still open are removed."""
         return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
 
 
@@ -146,7 +149,7 @@ _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 def parse_wikitext(
     text: str, *, title: str = "", language: str = "", hidden: frozenset[str] = frozenset()
 ) -> PageOutline:
-    """Read the wikitext of a page; `hidden` are its namespaces of files and categories. Never raises."""
+    """Read the wikitext of a page. `hidden` are the names of its wiki's file and category namespaces. Never raises."""
     text = replace_tags(strip_marks(text))
     text = replace_simple_links(text)
     text = expand_brackets(text, partial(expand_template, language=language), partial(get_link_label, hidden=hidden))

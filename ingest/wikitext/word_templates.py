@@ -1,4 +1,4 @@
-"""Render templates of words: styles, languages, quotations, links, lists, signs."""
+"""Render templates of words: styles, languages, quotations, links, lists and signs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ingest.wikitext.wiki_site import load_meanings
 
 @dataclass(frozen=True, slots=True)
 class TemplateArguments:
-    """The arguments of a template, by position and by name, without surrounding whitespace."""
+    """The arguments of a template, by position and by name, without surrounding white space."""
 
     places: tuple[str, ...]
     names: dict[str, str]
@@ -20,13 +20,13 @@ class TemplateArguments:
         return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")
 
     def named(self, *names: str) -> str:
-        """Return the first non-empty argument with one of these names, also if capitalized."""
+        """Return the first argument with one of these names, in lower case or capitalized, that is not empty."""
         written = (form for name in names for form in (name, name.capitalize()))
         return next((self.names[name] for name in written if self.names.get(name)), "")
 
 
 def parse_arguments(rest: str, language: str = "") -> TemplateArguments:
-    """Parse the text after the name of a template and the first pipe; nested markup is already text."""
+    """Parse the text after a template's name and the first pipe. Nested markup is already replaced by text."""
     places: list[str] = []
     names: dict[str, str] = {}
     for part in rest.split("|"):
@@ -92,13 +92,13 @@ def marriage(arguments: TemplateArguments) -> str:
 
 
 def columns(arguments: TemplateArguments) -> str:
-    """`{{columns|col1=...|col2=...}}`, or lists as arguments without a name: their lines unchanged."""
+    """Render `{{columns|col1=...|col2=...}}`, or lists in arguments without a name, as their unchanged lines."""
     named = [value for name, value in arguments.names.items() if name.rstrip("0123456789") in ("col", "content")]
     return "\n" + "\n".join(named or [part for part in arguments.places if "\n" in part or part[:1] == "*"]) + "\n"
 
 
 def releases(arguments: TemplateArguments) -> str:
-    """`{{vgrelease|NA|May 1, 2001|JP=June 2}}`: NA: May 1, 2001, JP: June 2."""
+    """Render `{{vgrelease|NA|May 1, 2001|JP=June 2}}` as NA: May 1, 2001, JP: June 2."""
     pairs = [*zip(arguments.places[::2], arguments.places[1::2], strict=False), *arguments.names.items()]
     return BREAK.join(f"{region}: {date}" for region, date in pairs if region and date)
 

@@ -1,1 +1,1 @@
-"""Confluence by its REST API, and its exports."""
+"""Confluence, by its REST API or from its exports."""

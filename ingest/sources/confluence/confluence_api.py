@@ -38,12 +38,12 @@ class PageTree:
         self._allowed = allowed
 
     def readable(self, node: PageNode) -> bool:
-        """Return whether every restriction on the page and its ancestors names an allowed user or group."""
+        """Return whether an allowed user or group passes every restriction on the page and its ancestors."""
         readers = [ancestor.readers for ancestor in self._ancestry(node)]
         return all(names is not None and (not names or not names.isdisjoint(self._allowed)) for names in readers)
 
     def unknown(self, node: PageNode) -> tuple[str, ...]:
-        """Return the ids of the page's ancestors whose readers are unknown."""
+        """Return the ids of those ancestors of the page whose readers are unknown."""
         return tuple(ancestor.id for ancestor in self._ancestry(node)[:-1] if ancestor.readers is None)
 
     def path(self, node: PageNode) -> str:
@@ -57,7 +57,7 @@ class PageTree:
         return (node for node in self._nodes.values() if self.readable(node) and is_selected(self.traits(node)))
 
     def list_withheld(self, nodes: Mapping[str, PageNode], known: Iterable[str]) -> Iterator[DeletedDocument]:
-        """Report known pages that may no longer be read as deleted."""
+        """Yield known pages that may no longer be read, as deleted documents."""
         return (DeletedDocument(key, withheld=True) for key in known if key in nodes and not self.readable(nodes[key]))
 
     def _ancestry(self, node: PageNode) -> tuple[PageNode, ...]:
@@ -89,9 +89,9 @@ class ConfluenceAddress:
         return self.url.rstrip("/") + path
 
     def may_follow(self, url: str) -> bool:
-        """Return whether an attachment's download may be redirected there: to its own or configured hosts.
+        """Return whether an attachment's download may be redirected to `url`: only to its own or configured hosts.
 
-        Otherwise an author of attachments could make this process read from any server it can reach.
+        Otherwise, an author of attachments could make this process read from any server that it can reach.
         """
         target = httpx.URL(url)
         if is_same_site(httpx.URL(self.url), target):
@@ -124,7 +124,7 @@ class ConfluenceApi:
                 raise SourceUnavailable(f"{format_url(self._site.url)} shows no space {space}.", hint=hint)
 
     def pages(self, space: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Content]:
-        """List the pages (`page`) or blog posts (`blogpost`) of a space; an empty `space` lists all spaces."""
+        """List the pages (`page`) or blog posts (`blogpost`) of a space; of all spaces if `space` is empty."""
         if self._site.cloud:
             yield from self._search(_build_cql(kind, space), _DETAILS, statuses)
             return
@@ -136,12 +136,12 @@ class ConfluenceApi:
         return self._search(_build_cql("attachment", space), "version,container,metadata.labels", ("current",))
 
     def by_id(self, ids: Iterable[str], *, texts: bool) -> Iterator[Content]:
-        """Look up contents, as in listings or with their texts; hidden ones are missing."""
+        """Look up contents by their ids, with their texts if `texts`. Hidden contents are missing in the result."""
         cql = f"id in ({','.join(ids)})"
         return self._search(cql, "body.storage,version" if texts else _DETAILS, ("current", "archived"))
 
     def text(self, number: str) -> Content | None:
-        """Get one content with its text, bypassing the search index; None if it is hidden."""
+        """Get one content with its text, without the search index, which may be behind. None if it is hidden."""
         address = self._site.address(f"/rest/api/content/{quote(number)}")
         reply = self._web.get(address, {"expand": "body.storage,version"})
         return _parse_json(reply) if reply.status == _OK else None
@@ -153,7 +153,7 @@ class ConfluenceApi:
         return parse_readers(_parse_json(reply)) if reply.status == _OK else None
 
     def download(self, path: str) -> bytes:
-        """Download an attachment. The credential is not sent to other hosts."""
+        """Download an attachment. The credential is never sent to other hosts."""
         reply = self._web.get(self._site.address(path), follow=self._site.may_follow)
         if reply.status != _OK:
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=RETRY_HINT)
@@ -214,7 +214,7 @@ def parse_node(content: Content, url: str) -> PageNode:
 
 
 def parse_readers(content: Content) -> ReaderSet | None:
-    """Parse who may read a content, from the restrictions of the read operation; None if these are missing."""
+    """Return who may read a content, by its restrictions of the read operation; None if the answer lacks these."""
     restrictions = content.get("restrictions")
     if not isinstance(restrictions, dict):
         return None

@@ -53,7 +53,7 @@ class ExportScope:
 
 
 class ConfluenceExport:
-    """Read the pages of one export. A page's key is its Confluence id."""
+    """Reads the pages of one export. A page's key is its Confluence id."""
 
     reference = False
 
@@ -68,7 +68,7 @@ class ConfluenceExport:
         """Return None: the count is unknown until the whole export is read."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every readable page; nothing if the file is unchanged since it was last read without failures."""
+        """List every readable page. If the file is unchanged since it was last read without failures, list nothing."""
         stamp = export_file.make_file_stamp(self._scope.path)
         if known and stamp and since == stamp and self._scope.rules.newest_days is None:
             return Listing(iter(()), whole=False, mark=lambda: stamp)
@@ -92,7 +92,7 @@ class ConfluenceExport:
         self._sandbox.stop()
 
     def _list_noting_failures(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """List every page, and note failures of listing and of loading."""
+        """Yield every page, and remember whether any page failed to be listed or loaded."""
         for item in self._list_documents(known, lambda _: True):
             self._failed = self._failed or isinstance(item, Unreadable)
             yield replace(item, load=partial(self._load, item)) if isinstance(item, ChangedDocument) else item
@@ -218,7 +218,7 @@ def _read_html(archive: ZipArchive, page: ExportedPage, sandbox: Sandbox) -> Lis
 
 
 def _make_fingerprint(node: PageNode) -> str:
-    """Combine version, time (versions of two Confluences may coincide) and reader version."""
+    """Return a page's version, its time, and the reader version; the time distinguishes exports of two Confluences."""
     moment = node.changed.isoformat() if node.changed else ""
     return f"{node.version}-{moment}-{file_formats.READER_VERSION}"
 

@@ -1,4 +1,4 @@
-"""Read Confluence by its REST API, on Cloud or Data Center: every readable page, fetched when it has changed."""
+"""Read Confluence by its REST API, on Cloud or Data Center: every readable page; the text only if it has changed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class PageAttachment:
-    """One file. Its node is a child of its page's node, so it inherits the restrictions of all ancestors."""
+    """One attached file. Its node is a child of its page's node, so the restrictions of all ancestors apply."""
 
     node: PageNode
     size: int
@@ -64,7 +64,7 @@ class AttachmentDownloader:
         return ChangedDocument(attachment.node.id, fingerprint, attachment.size, partial(self._page, attachment))
 
     def check(self) -> None:
-        """Raise the last error after too many failures in a row."""
+        """Raise the last error if too many downloads in a row have failed."""
         if len(self._failed) >= _MOST_FAILURES:
             raise self._failed[-1]
 
@@ -84,7 +84,7 @@ class AttachmentDownloader:
 def parse_attachment(
     content: Content, nodes: Mapping[str, PageNode], site: ConfluenceAddress, programs: ReaderPrograms
 ) -> PageAttachment | None:
-    """Parse a listed attachment; None if its format is not supported or its page is not in `nodes`."""
+    """Parse a listed attachment; None if its format is not supported, or its page is not in `nodes`."""
     host = nodes.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
     links = content.get("_links") or {}
@@ -114,7 +114,7 @@ class ConfluenceScope:
 
 
 class ConfluenceSource:
-    """Read the pages of some spaces. A page's key is its id, which survives moves and renames."""
+    """Reads the pages of some spaces. A page's key is its id, which stays the same if the page is moved or renamed."""
 
     reference = False
 
@@ -136,7 +136,7 @@ class ConfluenceSource:
         """Return None: the count is unknown until all pages are listed."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every readable page. Raises `SourceUnavailable`, also during iteration."""
+        """List every readable page. Raises `SourceUnavailable`, also while the items are iterated."""
         del since  # version numbers show changes
         return Listing(self._list_documents(known))
 
@@ -203,7 +203,7 @@ class ConfluenceSource:
         return nodes
 
     def _build_tree(self, api: ConfluenceApi, nodes: Mapping[str, PageNode]) -> PageTree:
-        """Add the ancestors that are not pages, such as folders: they may be restricted too."""
+        """Return the tree of the pages, with ancestors that are not pages, such as folders: they may be restricted."""
         above = {parent for node in nodes.values() for parent in node.above} - nodes.keys()
         others = {number: PageNode(number, "", "", "", readers=api.readers(number)) for number in sorted(above)}
         return PageTree({**nodes, **others}, parse_subjects(self._scope.allowed))
@@ -211,7 +211,7 @@ class ConfluenceSource:
     def _fetch_pages(
         self, api: ConfluenceApi, pages: Sequence[PageNode], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield the unchanged pages, then the others, whose texts are fetched in batches."""
+        """Yield unchanged pages first, then the others; the texts of these are fetched in batches."""
         nodes = {node.id: node for node in pages}
         fingerprints = {node.id: _make_fingerprint(node) for node in pages}
         unchanged, changed = split_unchanged(fingerprints, known)
@@ -240,13 +240,13 @@ class ConfluenceSource:
 
 
 def _warn_of_hidden(tree: PageTree, nodes: Mapping[str, PageNode]) -> Iterator[ListedItem]:
-    """Warn about pages that are skipped because the readers of an ancestor are unknown."""
+    """Yield a warning for each ancestor with unknown readers, as all pages below it are skipped."""
     unknown = Counter(above for node in nodes.values() for above in tree.unknown(node))
     for above, number in sorted(unknown.items()):
         yield Unreadable(f"{above} (restrictions)", f"its readers are unknown: {number:,} pages below it are skipped")
 
 
 def _make_fingerprint(node: PageNode) -> str:
-    """Combine version, reader version, and a hash of title and address."""
+    """Return a page's version, the reader version, and a hash of its title and address."""
     location = blake2s(f"{node.title}\n{node.url}".encode(), digest_size=4).hexdigest()
     return f"{node.version}-{file_formats.READER_VERSION}-{location}"

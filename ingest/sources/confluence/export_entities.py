@@ -1,4 +1,4 @@
-"""Read the objects of an export's `entities.xml`, and combine them into pages, attachments and permissions."""
+"""Read the objects in an export's `entities.xml`, and combine them into pages, attachments and permissions."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ _WITHOUT_CONTROL = bytes.maketrans(_CONTROL_BYTES, b" " * len(_CONTROL_BYTES))
 
 
 class EntitiesBroken(Exception):
-    """The file is damaged or is not an export. `str()` describes the problem."""
+    """The file is damaged, or is not an export. `str()` describes the problem."""
 
 
 @dataclass(slots=True)
 class ExportEntity:
-    """One object: its properties as text, and the ids of the objects they reference."""
+    """One object of an export: its properties as text, and the ids of the objects that they reference."""
 
     kind: str
     id: str = ""
@@ -36,7 +36,7 @@ class ExportEntity:
 
 
 def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEntity]:
-    """Yield the objects of these classes, in file order. Raises `EntitiesBroken`."""
+    """Yield the objects of the classes in `kinds`, in the order of the file. Raises `EntitiesBroken`."""
     entities: list[ExportEntity] = []
     reader = _EntityReader(frozenset(kinds), entities.append)
     while True:
@@ -49,7 +49,7 @@ def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEnt
 
 
 class _EntityReader:
-    """Build objects from the parser's events; objects of other classes are skipped."""
+    """Builds objects from the events of the XML parser. Objects of other classes are skipped."""
 
     def __init__(self, kinds: frozenset[str], emit: Callable[[ExportEntity], None]) -> None:
         self._kinds = kinds
@@ -126,7 +126,7 @@ class AttachedFile:
 
 @dataclass(slots=True)
 class ExportContents:
-    """Everything in an export except the texts. Complete only once the whole export is read."""
+    """Everything in an export except the texts. It is complete only after the whole export has been read."""
 
     contents: dict[str, ExportEntity] = field(default_factory=dict)
     attachments: list[ExportEntity] = field(default_factory=list)
@@ -148,7 +148,7 @@ class ExportContents:
         self.people.update({login: name for login, name in self._display_names.items() if login})
 
     def nodes(self, *, blog_posts: bool, base: str) -> dict[str, PageNode]:
-        """Return every current page by id. `base` is the address of the Confluence; empty gives pages no address."""
+        """Return every current page by id. `base` is the address of the Confluence; without it, pages have none."""
         readers = self._find_readers()
         spaces = self.private().keys()
         return {
@@ -158,7 +158,7 @@ class ExportContents:
         }
 
     def private(self) -> dict[str, PageNode]:
-        """Return a parent node for each space that only single users may view, restricted to these users."""
+        """Return, for each space that only single users may view, a parent node that is restricted to these users."""
         viewers: dict[str, set[str]] = {}
         for permission in self._viewing:
             # Without a name it applies to everyone, including anonymous readers.
@@ -171,7 +171,7 @@ class ExportContents:
         }
 
     def files(self, nodes: dict[str, PageNode]) -> Iterator[AttachedFile]:
-        """Return the latest version of each file attached to these pages."""
+        """Yield the latest version of each file that is attached to these pages."""
         last: dict[tuple[str, str], tuple[int, ExportEntity]] = {}
         for file in self.attachments:
             host = file.references.get("containerContent") or file.references.get("content", "")
@@ -225,7 +225,7 @@ class ExportContents:
         return readers
 
     def _subjects(self, permission: ExportEntity, group_property: str) -> set[str]:
-        """Return the user and group that a permission names. Newer exports reference the user by key."""
+        """Return the user and the group that a permission names. Newer exports reference a user by a key."""
         key = permission.references.get("userSubject", "")
         login = permission.properties.get("userName") or self._logins.get(key, key)
         group = permission.properties.get(group_property, "")

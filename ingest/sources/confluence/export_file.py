@@ -1,7 +1,7 @@
 """Read the zip archive of a Confluence export, and the pages of an HTML export.
 
-The archive is read in place and never extracted to disk. Entries with names outside it, links and decompression bombs
-are reported and skipped.
+The archive is read in place and never extracted to disk. Entries whose names lead out of it, links, and decompression
+bombs are reported and skipped.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _ENCRYPTED = 0x1
 
 
 class ZipArchive:
-    """Read an open archive. `refused` lists skipped entries with reasons."""
+    """Reads an open archive. `refused` lists the skipped entries with the reasons."""
 
     def __init__(self, path: Path, opened: zipfile.ZipFile) -> None:
         self._path = path
@@ -66,7 +66,10 @@ class ZipArchive:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Unpack one entry as a stream, never beyond its stated size. Raises `SourceUnavailable` also while reading."""
+        """Unpack one entry as a stream, up to its stated size.
+
+        Raises `SourceUnavailable`, also while the stream is read.
+        """
         try:
             with self._zip.open(self._entries[name]) as file:
                 yield file
@@ -110,7 +113,7 @@ def _refuse_excess(path: Path, opened: zipfile.ZipFile) -> None:
 
 
 def _find_fault(entry: zipfile.ZipInfo) -> str:
-    """Return why an entry is skipped; empty if it is read."""
+    """Return why an entry is skipped; empty if it is not."""
     name = entry.filename
     if name.startswith("/") or "\\" in name or name[1:2] == ":" or ".." in PurePosixPath(name).parts or "\0" in name:
         return "its name leads out of the archive"
@@ -157,7 +160,7 @@ class ExportedPage:
 
 
 def list_html_pages(archive: ZipArchive, base: str) -> Iterator[ExportedPage]:
-    """Yield the pages of every index in the export, top down, then those missing from all indexes."""
+    """Yield the pages of every index in the export, from top to bottom, then the pages that are in no index."""
     listed: set[str] = set()
     for index in sorted(name for name in archive.names if name.rpartition("/")[2] == "index.html"):
         listed.add(index)
@@ -182,7 +185,7 @@ def _make_page(entry: str, titles: tuple[str, ...], base: str) -> ExportedPage:
 
 
 def _list_entries(root: Element, index: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the entries linked by an index, each with the titles of its ancestors and its own."""
+    """Yield each page that an index links to, with the titles of its ancestors and its own title."""
     for link in root.iter("a"):
         target = unquote((link.get("href") or "").partition("#")[0])
         inside = link.getparent()

@@ -42,7 +42,7 @@ _USER = ("ri:account-id", "ri:userkey", "ri:username")
 
 
 def read_storage_format(markup: str, users: Mapping[str, str] = EMPTY) -> tuple[ContentItem, ...]:
-    """Read a page's body. `users` are names by the keys or ids that mentions contain. Never raises."""
+    """Read a page's body. `users` maps the keys or ids in mentions to names. Never raises."""
     return html_tree.read_html(convert_to_html(markup, users))
 
 
@@ -58,7 +58,7 @@ def convert_to_html(markup: str, users: Mapping[str, str] = EMPTY) -> str:
 
 
 def _replace_between(text: str, begin: re.Pattern[str], end: re.Pattern[str], replace: Callable[[str], str]) -> str:
-    """Replace each part from a `begin` to the next `end`; a part without an end is unchanged."""
+    """Replace each part between a match of `begin` and the next match of `end`; the matches are dropped."""
     pieces: list[str] = []
     position = 0
     while (opened := begin.search(text, position)) and (closed := end.search(text, opened.end())):
@@ -77,14 +77,14 @@ class _OpenMacro:
 
 @dataclass
 class _OpenLink:
-    """An open link: its target, and where its own text begins in the output."""
+    """An open link: its target, and the position in the output where its own text begins."""
 
     start: int
     target: str = ""
 
 
 class _HtmlWriter(HTMLParser):
-    """Write HTML while parsing; open silent elements are counted."""
+    """Writes HTML while parsing. It counts open elements whose text is not written."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         super().__init__(convert_charrefs=True)
@@ -213,7 +213,7 @@ BODY_NAME = "page.html"  # the file name that decides whether a body is read in 
 
 @dataclass(frozen=True, slots=True)
 class PageBody:
-    """A page's text in storage format, or the reason why it is missing."""
+    """A page's text in storage format, or the reason if there is none."""
 
     text: str = ""
     reason: str = ""
@@ -224,7 +224,7 @@ _LARGE_BODY = PageBody(reason="is larger than the largest page that is read")
 
 
 def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
-    """Fetch the bodies of at most fifty pages; hidden ones are missing. Raises `SourceUnavailable`."""
+    """Fetch the bodies of at most fifty pages. Hidden pages are missing in the result. Raises `SourceUnavailable`."""
     try:
         contents = {str(content["id"]): content for content in api.by_id(ids, texts=True)}
         for number in ids:
@@ -244,7 +244,7 @@ def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
 
 
 def read_page(node: PageNode, body: PageBody | None, people: Mapping[str, str], sandbox: Sandbox) -> Page:
-    """Read one page. Raises `UnreadableDocument`, and the errors of `sandbox`."""
+    """Read one page. Raises `UnreadableDocument`, and the errors of the sandbox."""
     body = body or _MISSING_BODY
     if body.reason:
         raise UnreadableDocument(body.reason)

@@ -30,7 +30,7 @@ NO_ALIASES: Aliases = {}
 
 @dataclass(frozen=True, slots=True)
 class KnownArticle:
-    """An article that is unchanged since it was read."""
+    """An article that has not changed since it was last read."""
 
     key: str
 
@@ -50,7 +50,7 @@ ArticleItem = KnownArticle | ReadArticle | ChangedDocument | Unreadable  # Chang
 
 @dataclass(frozen=True, slots=True)
 class ReadStretch:
-    """The articles of a stretch, in order; `name` is that of its stream, or empty."""
+    """The articles of a stretch in order. `name` is the name of its stream, or empty."""
 
     name: str
     items: list[ArticleItem]
@@ -58,7 +58,7 @@ class ReadStretch:
 
 @dataclass(frozen=True, slots=True)
 class ArticleBatch:
-    """Articles from a sequential pass over a dump, and finished items between them."""
+    """Articles from a sequential pass over a dump, between them items that need no more work."""
 
     site: WikiSite
     articles: list[tuple[RawPage, PageHead]]
@@ -73,7 +73,7 @@ class ArticleBatch:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedStream:
-    """A stream's digest, and its contents unless the digest was expected. Both are empty if the stream is damaged."""
+    """A stream's digest, and its contents unless the digest was the expected one. Both are empty if it is damaged."""
 
     digest: bytes
     content: StreamContent | None
@@ -81,7 +81,7 @@ class SurveyedStream:
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """A stream of a multistream dump; `known` are the stamps of unchanged articles by id."""
+    """One stream of a multistream dump. `known` has the stamps of its unchanged articles by id."""
 
     site: WikiSite
     path: Path
@@ -104,7 +104,7 @@ class StreamRange:
         return ReadStretch(self.name, [_pack_article(item, self.site, self.corpus) for item in items])
 
     def survey(self, expected: bytes) -> SurveyedStream:
-        """Return the heads of all pages in the stream, unless its bytes have the expected digest."""
+        """Return the heads of all pages in the stream, unless the stream's bytes have the expected digest."""
         packed = self._packed()
         digest = hashlib.blake2b(packed, digest_size=_DIGEST_BYTES).digest()
         if digest == expected:
@@ -138,13 +138,16 @@ def survey_heads(heads: list[PageHead | None], site: WikiSite) -> StreamContent:
 
 
 def make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
-    """Combine revision, reader version and aliases: a new redirect changes an article without an edit."""
+    """Return an article's revision, the reader version, and a hash of its aliases.
+
+    The aliases matter, because a new redirect changes an article's passages without an edit of the article.
+    """
     others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
     return f"{stamp}-{WIKITEXT_VERSION}-{others}"
 
 
 def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleBatch]:
-    """Group articles into batches of about half a megabyte. Raises `DumpTruncated` like `pages`."""
+    """Group articles into batches of about half a megabyte. Raises `DumpTruncated` if `pages` does."""
     batch = ArticleBatch(site, [], NO_ALIASES, [])
     size = 0
     try:
@@ -165,7 +168,7 @@ def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleB
 
 
 def _add_page(page: RawPage, stream: StreamRange, items: list[ArticleItem]) -> None:
-    """Read a page if it is an article."""
+    """Read a page, and add it to the items if it is an article."""
     head = page_xml.parse_head(page.xml, stream.site)
     if head is None:
         items.append(_make_untitled(page))

@@ -1,7 +1,7 @@
 """Unpack one bz2 file in several processes, by finding the marks that precede its blocks.
 
-A block of at most 900 kB of text can be unpacked alone. It begins at any bit with a mark of 48 bits; these occur by
-chance once in 35 terabytes, and such false marks are skipped.
+A block contains at most 900 kB of text, and can be unpacked alone. It begins, at any bit, with a mark of 48 bits. Such
+bits also occur by chance, once in 35 terabytes, and these false marks are skipped.
 """
 
 import bz2
@@ -19,7 +19,7 @@ RANGE_BYTES = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class UnpackedRange:
-    """Content of the blocks that begin in a range. `damage` describes the first unreadable block."""
+    """The content of all blocks that begin in a range. `damage` describes the first unreadable block."""
 
     content: bytes
     damage: str = ""
@@ -27,7 +27,7 @@ class UnpackedRange:
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """The blocks of a file that begin within a range of its bytes, end exclusive."""
+    """The blocks of a file that begin within a range of its bytes; `end` is exclusive."""
 
     path: Path
     start: int
@@ -63,7 +63,10 @@ def split_ranges(path: Path) -> Iterator[BlockRange]:
 
 
 def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | None, int]:
-    """Return the content of the block that begins at bit `start`, and the bit where it ends, one of `ends`."""
+    """Return the content of the block that begins at bit `start`, and the bit where it ends.
+
+    `ends` are the candidates for that bit. The content is None if no candidate gives a valid block.
+    """
     for end in ends:
         bits = int.from_bytes(packed[start // 8 : (end + 7) // 8]) >> (-end % 8)
         bits &= (1 << (end - start)) - 1
@@ -80,7 +83,7 @@ def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | N
 
 
 def _find_marks(packed: bytes) -> list[tuple[int, int]]:
-    """Return the bit where each mark begins, and the mark, in order."""
+    """Return each mark in order, with the bit where it begins."""
     return sorted((bit, mark) for mark in (_BLOCK_MARK, _STREAM_END_MARK) for bit in _find_mark(packed, mark))
 
 

@@ -31,7 +31,7 @@ _DOWNLOAD_AGAIN = "Download the dump again for the rest."
 
 
 class CirrusDump:
-    """Read the pages of a CirrusSearch dump, in one or several files."""
+    """Reads the pages of a CirrusSearch dump, which consists of one or several files."""
 
     reference = True
     one = staticmethod(refuse_single)
@@ -45,9 +45,9 @@ class CirrusDump:
         """Return None: the count is unknown until the end."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page, in file order. Raises `DumpError` immediately if a file is missing.
+        """List every page, in file order. Raises `DumpError` at once if a file is missing.
 
-        After a damaged file, known pages that were not found are listed as unchanged.
+        If a file is damaged, known pages that were not found are listed as unchanged.
         """
         del since  # a dump contains every page
         for path in self._paths:
@@ -119,7 +119,7 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_id(number: int, line: bytes) -> str:
-    """Return the id of the next page. Raises `ValueError` if the line contains none."""
+    """Return the id of the next page, which is in this line. Raises `ValueError` if it is not."""
     try:
         page_id = json.loads(line)["index"]["_id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -154,7 +154,7 @@ def _make_page(fields: Mapping[str, Any], known: WikiSite, aliases: tuple[str, .
 
 
 def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
-    """Split a page's text into its opening and the rest."""
+    """Split a page's text into the blocks of its opening and of the rest."""
     text, opening = " ".join(text.split()), " ".join(opening.split())
     parts = (opening, text[len(opening) :].strip()) if opening and text.startswith(opening) else (text,)
     return tuple(Block(part) for part in parts if part)

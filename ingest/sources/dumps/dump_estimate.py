@@ -1,4 +1,4 @@
-"""Estimate the cost of ingesting a dump by reading samples spread over the whole file."""
+"""Estimate the cost of ingesting a dump from samples that are spread over the whole file."""
 
 import bz2
 import time
@@ -33,7 +33,7 @@ _KNOWN_BYTES = 60  # memory per known article while a dump is compared
 
 @dataclass(frozen=True, slots=True)
 class DumpSample:
-    """Contents of samples of a dump: `read_bytes` of its `bytes` were read. Seconds are of one processor."""
+    """The contents of samples of a dump: `read_bytes` of its `bytes` were read. Seconds are those of one processor."""
 
     bytes: int
     read_bytes: float = 0.0
@@ -47,7 +47,7 @@ class DumpSample:
 
 @dataclass(frozen=True, slots=True)
 class ModeEstimate:
-    """Cost of one mode of ingesting: hours on this machine, bytes on disk without the dump, bytes of memory."""
+    """The cost of one mode of ingesting: hours on this machine, bytes on disk without the dump, and bytes of memory."""
 
     hours: float
     disk: int
@@ -56,7 +56,7 @@ class ModeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DumpEstimate:
-    """Approximate contents of a dump, and the cost of ingesting it."""
+    """The approximate contents of a dump, and the cost of ingesting it."""
 
     bytes: int
     articles: int
@@ -67,7 +67,7 @@ class DumpEstimate:
 
 
 def estimate_dump(sample: DumpSample, cores: int, embed_seconds: float, dimensions: int) -> DumpEstimate:
-    """Extrapolate from a sample; `embed_seconds` is the time per passage on all cores."""
+    """Extrapolate from a sample. `embed_seconds` is the time to embed one passage if all cores are used."""
     times = sample.bytes / sample.read_bytes if sample.read_bytes else 0.0
     articles, passages = round(sample.articles * times), round(sample.passages * times)
     # The dump is unpacked twice: first for the redirects.
@@ -118,7 +118,7 @@ def _read_stretch(xml: bytes, site: WikiSite, texts: list[str]) -> DumpSample:
 
 
 def _unpack_stretches(path: Path) -> Iterator[tuple[float, bytes, float]]:
-    """Yield whole pages, their packed bytes in the file, and the seconds to unpack them."""
+    """Yield samples: the number of packed bytes, the whole pages in them, and the seconds needed to unpack these."""
     packed, size = detect_compression(path), path.stat().st_size
     for start, end in _choose_stretches(path, packed, size):
         started = time.process_time()
@@ -144,7 +144,10 @@ def _unpack(path: Path, packed: str, start: int, end: int) -> bytes:
 
 
 def _choose_stretches(path: Path, packed: str, size: int) -> list[tuple[int, int]]:
-    """Choose samples spread over a file: streams if it has an index; only the beginning of a gz file."""
+    """Choose samples, as start and end, spread over a file. They are streams if the dump has an index.
+
+    A gz file can only be read from the beginning.
+    """
     if packed == "gz":
         return [(0, min(size, STRETCHES * _STRETCH_BYTES))]
     if packed and (index := find_index(path)):

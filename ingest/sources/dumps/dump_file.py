@@ -39,7 +39,10 @@ class DumpError(SourceUnavailable):
 
 
 def refuse_single(address: str, known: Mapping[str, str]) -> NoReturn:
-    """Raise `SingleReadUnsupported`: the position of a page in a dump is unknown. The method `one` of all dumps."""
+    """Raise `SingleReadUnsupported`, as the position of a page in a dump is unknown.
+
+    This is the method `one` of all dumps.
+    """
     del known
     raise SingleReadUnsupported(
         f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
@@ -48,14 +51,14 @@ def refuse_single(address: str, known: Mapping[str, str]) -> NoReturn:
 
 
 class DumpTruncated(Exception):
-    """The dump is damaged or truncated. `str()` says where; everything before was read."""
+    """The dump is damaged or truncated. `str()` says where; everything before that was read."""
 
 
 UnpackRanges = Callable[[Iterable[BlockRange]], Iterator[UnpackedRange]]  # may unpack ahead, in order
 
 
 def read_blocks(path: Path, unpack: UnpackRanges | None = None) -> Iterator[bytes]:
-    """Yield the dump's XML as UTF-8 in blocks of some megabytes, unpacked by `unpack` or in a separate thread.
+    """Yield the dump's XML as UTF-8 in blocks of some megabytes. `unpack`, or else a separate thread, unpacks it.
 
     Raises `DumpError` at the first block, and `DumpTruncated` after all readable blocks.
     """
@@ -135,7 +138,7 @@ def _join_ranges(ranges: Iterator[UnpackedRange]) -> Iterator[bytes]:
 
 
 def _read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """Yield the same items, prepared one ahead in a separate thread."""
+    """Yield the same items. A separate thread prepares the next item while the caller uses one."""
     with ThreadPoolExecutor(1, thread_name_prefix="unpack") as pool:
         upcoming = pool.submit(next, items, None)
         while (item := upcoming.result()) is not None:
@@ -200,7 +203,7 @@ _MULTISTREAM_ENDING = "-multistream"
 
 @dataclass(frozen=True, slots=True)
 class DumpStream:
-    """A stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
+    """A stream of a multistream dump: the range of its bytes in the file, end exclusive, and its pages: (id, title)."""
 
     start: int
     end: int
@@ -231,7 +234,7 @@ def read_streams(index: Path, size: int) -> Iterator[DumpStream]:
 
 
 def parse_streams(lines: Iterable[str], size: int) -> Iterator[DumpStream]:
-    """Yield the streams in the lines of an index. Raises `ValueError`."""
+    """Yield the streams that the lines of an index name. Raises `ValueError`."""
     start = -1
     pages: tuple[tuple[str, str], ...] = ()
     for offset, group in groupby(_parse_entries(lines), key=lambda entry: entry[0]):

@@ -1,9 +1,9 @@
 """Find the latest finished dump of a wiki on a mirror of Wikimedia's dumps, download it and read it.
 
-`/WIKI/` lists dates; `/WIKI/DATE/dumpstatus.json` has the state of each job with sizes and checksums of its files,
-since writing a dump takes days. Dumps of CirrusSearch are in `/other/cirrus_search_index/DATE/index_name=WIKI_content/`
-with `_SUCCESS` once complete; until the end of 2025 in `/other/cirrussearch/DATE/`, one file per wiki. They have no
-checksums.
+`/WIKI/` lists dates. `/WIKI/DATE/dumpstatus.json` has the state of each job, as writing a dump takes days, and the
+sizes and checksums of its files. Dumps of CirrusSearch are in
+`/other/cirrus_search_index/DATE/index_name=WIKI_content/` with `_SUCCESS` once complete; until the end of 2025 in
+`/other/cirrussearch/DATE/`, one file per wiki. They have no checksums.
 """
 
 import json
@@ -44,7 +44,10 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class DumpEdition:
-    """A finished dump. `day` is its date as eight digits; `dumps` are read, with `indexes` next to them."""
+    """A finished dump. `day` is its date as eight digits.
+
+    The files `dumps` are read; `indexes` are stored next to them.
+    """
 
     day: str
     dumps: tuple[DumpFile, ...]
@@ -52,7 +55,7 @@ class DumpEdition:
 
     @property
     def files(self) -> tuple[DumpFile, ...]:
-        """Return all files, indexes first, since a dump without its index is read differently."""
+        """Return all files. Indexes come first, because a dump without its index would be read in another way."""
         return (*self.indexes, *self.dumps)
 
 
@@ -61,7 +64,7 @@ def parse_days(listing: str) -> tuple[str, ...]:
 
 
 def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition | str:
-    """Return the dump of a day if its `dumpstatus.json` says that the articles are finished, otherwise the reason."""
+    """Return the dump of a day if its articles are finished according to `dumpstatus.json`, or else the reason."""
     jobs = status.get("jobs") if isinstance(status, Mapping) else None
     if not isinstance(jobs, Mapping):
         return "its dumpstatus.json contains no jobs"
@@ -90,7 +93,7 @@ def _parse_edition(job: Mapping[str, Any], base: str, wiki: str, day: str) -> Du
 
 
 def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
-    """Parse a file; None without a size, which means that it does not exist yet."""
+    """Parse the entry of a file; None if it has no size, as then the file does not exist yet."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("size"), int) or entry["size"] <= 0:
         return None
     digests = [(kind, str(entry[kind])) for kind in _DIGESTS if _HEX.fullmatch(str(entry.get(kind, "")))]
@@ -98,7 +101,7 @@ def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
 
 
 def _job_state(job: object) -> str:
-    """Return the state of a job in words for users."""
+    """Return the state of a job, in words for users."""
     status = job.get("status") if isinstance(job, Mapping) else None
     return {"done": "done", "failed": "failed", "skipped": "skipped"}.get(str(status), "still being written")
 
@@ -175,7 +178,10 @@ def _find_in_one(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition 
 
 
 def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> DumpEdition | str:
-    """Return the dump with the sizes of its files, for the check of free disk space, or why it cannot be used."""
+    """Return the dump with the sizes of its files, or the reason why it cannot be used.
+
+    The sizes are needed to check the free disk space.
+    """
     if not names:
         return "it has no files of this wiki"
     addresses = [(name, f"{folder}/{name}") for name in names]
@@ -201,7 +207,7 @@ OpenDump = Callable[[tuple[Path, ...]], ReadableDump]
 
 
 def make_article_finder(mirror: str, wiki: str) -> FindEdition:
-    """Return a function that finds the newest dump of a wiki with finished articles."""
+    """Return a function that finds the newest dump of a wiki whose articles are finished."""
     return partial(_find_articles, mirror.rstrip("/"), wiki)
 
 
@@ -212,7 +218,7 @@ def open_wikitext_dump(
 
 
 class DumpMirror:
-    """Reads the latest finished dump of one wiki. A listing is complete, or empty if the dump was already read."""
+    """Reads the latest finished dump of one wiki. The listing is complete, or empty if that dump was read before."""
 
     reference = True
     one = staticmethod(refuse_single)
@@ -229,7 +235,7 @@ class DumpMirror:
         keep: int = 1,
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
-        """Keep the last `keep` dumps in `folder`. A new `version` reads the same dump again."""
+        """Store the last `keep` dumps in `folder`. If `version` changes, the same dump is read again."""
         self._wiki, self._web, self._folder = wiki, web, folder
         self._find, self._read, self._version, self._keep, self._free = find, read, version, keep, free
         self._dump: ReadableDump | None = None
@@ -240,7 +246,7 @@ class DumpMirror:
         return self._dump.expected() if self._dump else None
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Download the latest finished dump and list its pages; list nothing if it is the one of `since`."""
+        """Download the latest finished dump and list its pages. If `since` is the mark of this dump, list nothing."""
         whole = bool(known) and all(known.values())  # an interrupted ingest leaves empty fingerprints
         ingested = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
         with self._web:
@@ -265,7 +271,7 @@ class DumpMirror:
         self._web.stop()
 
     def _download(self, edition: DumpEdition, *, growth: int) -> None:
-        """Download missing files, if there is room for them and for the index."""
+        """Download the missing files, if there is enough space for them and for the growth of the index."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -304,7 +310,7 @@ class DumpMirror:
         return update
 
     def _finish(self, edition: DumpEdition, damaged: list[str]) -> str:
-        """Delete older dumps, and return the mark; empty after a damaged dump, so that it is read again."""
+        """Delete older dumps, and return the mark of this one; empty after a damaged dump, so that it is read again."""
         name = re.compile(rf"{re.escape(self._wiki)}[_-]\D*(\d{{8}})-.*")
         files = [(path, match[1]) for path in self._folder.iterdir() if (match := name.fullmatch(path.name))]
         newest = sorted({day for _, day in files if day <= edition.day}, reverse=True)[: self._keep]
@@ -344,7 +350,7 @@ def _check_day(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition | 
 
 
 def _note_damaged(items: Iterator[ListedItem], names: set[str], damaged: list[str]) -> Iterator[ListedItem]:
-    """Yield all items, and add the names of damaged files to `damaged`."""
+    """Yield all items, and collect the names of damaged files in `damaged`."""
     for item in items:
         if isinstance(item, Unreadable) and item.key in names:
             damaged.append(item.key)

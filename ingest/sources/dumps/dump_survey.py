@@ -1,7 +1,7 @@
 """The contents of a dump without its texts: its articles by stream, and its redirects.
 
-Stored in a file, a survey is updated with the next dump: identical streams are not unpacked again. A damaged file is
-rebuilt, since nothing in it is essential.
+A survey is stored in a file and updated with the next dump: streams that are identical are not unpacked again. If the
+file is damaged, it is made again, as everything in it comes from the dump.
 """
 
 import json
@@ -32,7 +32,7 @@ CREATE TABLE unreadable (stream INTEGER, key TEXT, reason TEXT, PRIMARY KEY (str
 
 @dataclass(frozen=True, slots=True)
 class ArticleHead:
-    """An article and its revision. `reason` is why it was unreadable before, if so."""
+    """An article and its revision. `reason` says why it could not be read before, if so."""
 
     key: str
     title: str
@@ -42,17 +42,17 @@ class ArticleHead:
 
 @dataclass(frozen=True, slots=True)
 class StreamContent:
-    """The pages of a stream; redirects as (key, title, target)."""
+    """The pages of a stream: its articles, and its redirects as (key, title, target)."""
 
     articles: tuple[ArticleHead, ...]
     redirects: tuple[tuple[str, str, str], ...]
 
 
 class DumpSurvey:
-    """The streams of a dump, by names that are stable between dumps. One thread at a time."""
+    """The streams of a dump, under names that stay the same in the next dump. One thread may use it at a time."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Open the file at `path`; without one, use a temporary file."""
+        """Open the file at `path`, or a temporary file if there is no path."""
         self.path = path
         self._database = _open_database(path)
         # A caller that only counts the articles does not iterate, so never closes it.
@@ -61,23 +61,23 @@ class DumpSurvey:
         self._put = 0
 
     def digest(self, name: str) -> bytes:
-        """Return the digest of the stream with this name; empty if there was none."""
+        """Return the digest of the stream with this name; empty if there is no such stream."""
         row = self._database.execute("SELECT digest FROM streams WHERE name = ?", (name,)).fetchone()
         return bytes(row[0]) if row else b""
 
     def keep(self, name: str) -> int:
-        """Mark a stream as unchanged, and return its number of articles."""
+        """Mark a stream as unchanged, so that `finish` keeps it, and return its number of articles."""
         run = self._database.execute
         run("INSERT OR IGNORE INTO present SELECT number FROM streams WHERE name = ?", (name,))
         return int(run("SELECT articles FROM streams WHERE name = ?", (name,)).fetchone()[0])
 
     def has(self, name: str) -> bool:
-        """Return whether a stream with this name was put or kept since opening."""
+        """Return whether a stream of this name was passed to `put` or `keep` since the survey was opened."""
         query = "SELECT 1 FROM streams JOIN present USING (number) WHERE name = ?"
         return bool(self._database.execute(query, (name,)).fetchone())
 
     def put(self, name: str, digest: bytes, content: StreamContent) -> None:
-        """Store a stream's contents, replacing those under the same name."""
+        """Store the contents of a stream, in place of those stored under the same name."""
         run = self._database.execute
         if old := run("SELECT number FROM streams WHERE name = ?", (name,)).fetchone():
             for table, column in _TABLES:
@@ -95,16 +95,16 @@ class DumpSurvey:
             self._database.commit()
 
     def stamp(self, names: Iterable[str], digest: bytes) -> None:
-        """Set the digest of all streams of a file that was read to its end."""
+        """Set the digest of these streams, which are the parts of one file, after the file was read to its end."""
         self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, name) for name in names])
 
     def note_unreadable(self, name: str, key: str, reason: str) -> None:
-        """Store why an article of a stream is unreadable, so that it is not read again."""
+        """Store the reason why an article of a stream is unreadable, so that it is not tried again."""
         query = "INSERT OR REPLACE INTO unreadable SELECT number, ?, ? FROM streams WHERE name = ?"
         self._database.execute(query, (key, reason, name))
 
     def finish(self) -> None:
-        """Drop streams that were neither put nor kept, and create the index."""
+        """Delete the streams that were neither passed to `put` nor to `keep`, and create the index."""
         run = self._database.execute
         for table, column in _TABLES:
             run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT number FROM present)")  # noqa: S608
@@ -112,7 +112,7 @@ class DumpSurvey:
         self._database.commit()
 
     def articles(self, name: str) -> tuple[ArticleHead, ...] | None:
-        """Return the articles of a stream in order; None if it is unknown."""
+        """Return the articles of a stream in order; None if the stream is unknown."""
         run = self._database.execute
         row = run("SELECT number, heads FROM streams WHERE name = ?", (name,)).fetchone()
         if row is None:
@@ -122,7 +122,7 @@ class DumpSurvey:
         return tuple(ArticleHead(key, title, stamp, reasons.get(key, "")) for key, title, stamp in heads)
 
     def find_aliases(self, titles: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the sorted titles that redirect to each of these titles; titles without any are missing."""
+        """Return, for each of these titles, the sorted titles that redirect to it; titles without any are left out."""
         aliases: dict[str, set[str]] = {}
         leading = {title: {title} for title in titles} if self._any_redirects() else {}
         for _ in range(_REDIRECT_HOPS + 1):
@@ -142,7 +142,7 @@ class DumpSurvey:
             yield from self._database.execute(query, some)
 
     def redirect_keys(self) -> Iterator[str]:
-        """Yield the keys of the pages that are redirects."""
+        """Yield the keys of all pages that are redirects."""
         return (str(key) for (key,) in self._database.execute("SELECT key FROM redirects"))
 
     def _any_redirects(self) -> bool:
@@ -152,7 +152,7 @@ class DumpSurvey:
 
     @contextmanager
     def translating_errors(self) -> Iterator[None]:
-        """Raise `DumpError` instead of database errors, and delete a damaged file."""
+        """Convert database errors to `DumpError`, and delete the file if it is damaged."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -179,7 +179,7 @@ class DumpSurvey:
 
 
 def _open_database(path: Path | None) -> sqlite3.Connection:
-    """Open the file of a survey. A damaged file is rebuilt; if it cannot be opened, a temporary one is used."""
+    """Open the file of a survey, or create it again if it is damaged. If that fails, use a temporary file."""
     if path is not None:
         with suppress(OSError, sqlite3.OperationalError):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ _REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*+(?::\s*+
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """The elements of a page before its text. `redirect` is the target if the page is a redirect, else None."""
+    """The elements of a page before its text. `redirect` is the target if the page is a redirect, or else None."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class PageHead:
 
     @property
     def key(self) -> str:
-        """Return its id, which survives renaming; its title if the export has no ids."""
+        """Return the page's id, which stays the same if it is renamed; if the export has no ids, its title."""
         return self.id or self.title
 
 
@@ -44,7 +44,7 @@ class PageText:
 
 
 def parse_site(header: bytes) -> WikiSite:
-    """Parse the header before the first page; an invalid one gives an unknown wiki."""
+    """Parse the header before the first page. If it is invalid, return an unknown wiki."""
     start = header.find(b"<mediawiki")
     try:
         # Parsing starts at the element, so that no document type, and no entities, can be declared.
@@ -78,7 +78,7 @@ def _make_origin(base: str, language: str) -> str:
 
 
 def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
-    """Parse a page's elements before its text; None if it has no title."""
+    """Parse the elements of a page before its text; None if it has no title."""
     start = xml.find(b"<revision>")
     before = xml[: start if start >= 0 else len(xml)]
     named = parse_title(before)
@@ -108,7 +108,7 @@ def parse_page_id(xml: bytes) -> str:
 
 
 def _namespace_of(title: str, site: WikiSite) -> int:
-    """Return the namespace of a title, for schemas that omit it."""
+    """Return the namespace of a page by its title, for export schemas without an element for it."""
     prefix, colon, _ = title.partition(":")
     if not colon:
         return 0
@@ -117,7 +117,7 @@ def _namespace_of(title: str, site: WikiSite) -> int:
 
 
 def _redirect_target(xml: bytes, before: bytes) -> str | None:
-    """Return the target if the page is a redirect, else None. Older schemas have it only in the text."""
+    """Return the target if the page is a redirect, or else None. In older schemas, only the text states it."""
     element = _REDIRECT.search(before)
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
@@ -128,7 +128,7 @@ def _redirect_target(xml: bytes, before: bytes) -> str | None:
 
 
 def parse_text(xml: bytes) -> PageText:
-    """Parse one page's element. Never raises: `reason` describes an error."""
+    """Parse the element of one page. Never raises: `reason` describes an error."""
     try:
         page = ET.fromstring(xml)  # noqa: S314 - one element of a document can declare no entities
     except ET.ParseError as error:
@@ -164,7 +164,7 @@ _TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """One unparsed `<page>` element, and where it begins: byte, counted from 0, and line, from 1."""
+    """One unparsed `<page>` element, and where it begins: its byte, counted from 0, and its line, counted from 1."""
 
     xml: bytes
     byte: int
@@ -176,10 +176,10 @@ class RawPage:
 
 
 class XmlExport:
-    """Stream an export: first its `site`, then its `pages`."""
+    """Reads an export as a stream: first its `site`, then its `pages`."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
-        """Read the header. Raises `DumpError` like the blocks; `pages` reports a truncated dump."""
+        """Read the header. Raises `DumpError` if `blocks` does; a truncated dump is reported only by `pages`."""
         self._blocks = iter(blocks)
         self._buffer = bytearray()
         self._byte = 0
@@ -194,7 +194,7 @@ class XmlExport:
         self.site = parse_site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
 
     def pages(self) -> Iterator[RawPage]:
-        """Yield each page with only its last revision. Raises `DumpTruncated` after all readable pages."""
+        """Yield each page with only its latest revision. Raises `DumpTruncated` after all readable pages."""
         while True:
             start = self._buffer.find(b"<page>")
             if start < 0:
@@ -266,7 +266,7 @@ def _page_name(xml: bytes | bytearray) -> str:
 
 
 def _latest_revision(xml: bytes) -> bytes:
-    """Return a page, complete or not, with only its latest revision and the rest after the last one."""
+    """Return a page, even if incomplete, with only its latest revision and what follows the last revision."""
     head, start, rest = xml.partition(b"<revision>")
     revisions = (start + rest).split(b"</revision>")
     tail = revisions.pop()

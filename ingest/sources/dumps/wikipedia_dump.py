@@ -43,7 +43,7 @@ _PART_PAGES = 1_000  # pages per part of a file without an index
 
 @dataclass(frozen=True, slots=True)
 class _SurveyedFile:
-    """A file, the names of its streams in order, and whether the whole file is unchanged."""
+    """A file, the names of its streams in order, and whether the whole file is the same as before."""
 
     path: Path
     index: Path | None
@@ -60,16 +60,16 @@ class _Survey:
     whole: bool  # whether the dump is complete and undamaged
 
     def is_known(self, fingerprint: str, stamp: str, aliases: tuple[str, ...]) -> bool:
-        """Return whether a page is unchanged. Redirects do not count if the dump is incomplete."""
+        """Return whether a page is unchanged. If the dump is incomplete, its redirects are not compared."""
         if self.whole:
             return fingerprint == make_fingerprint(stamp, aliases)
         return fingerprint.rpartition("-")[0] == f"{stamp}-{WIKITEXT_VERSION}"
 
 
 class WikipediaDump:
-    """Read the articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index next to it.
+    """Reads the articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index next to it.
 
-    The dump of a large wiki may consist of several files, each a complete dump of some pages.
+    The dump of a large wiki may consist of several files, each of which is a complete dump of some pages.
     """
 
     reference = True
@@ -83,10 +83,11 @@ class WikipediaDump:
         survey: Path | None = None,
         engine: Engine | None = None,
     ) -> None:
-        """Parse pages in `processes`; 0 is one per core, or only this one if the dump is small.
+        """Set up the reading.
 
-        An `engine` replaces these processes, and is sent the bytes of each stream. The results of the first pass are
-        stored in the file `survey`, so that unchanged parts of the next dump are not unpacked.
+        Pages are parsed in `processes`; 0 means one per core, or only this process for a small dump. An `engine`
+        replaces these processes, and is sent the bytes of each stream. The file `survey` stores the results of the
+        first pass, so that unchanged parts of the next dump are not unpacked.
         """
         self._paths = (Path(path), *more)
         self._processes = processes
@@ -97,16 +98,16 @@ class WikipediaDump:
         self._articles: int | None = None
 
     def expected(self) -> int:
-        """Count the articles. Blocks for the first pass over the dump. Raises `DumpError`."""
+        """Count the articles, in a first pass over the dump. Blocks. Raises `DumpError`."""
         if self._articles is None:
             self._surveyed = self._survey()
             self._articles = self._surveyed.articles
         return self._articles
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every article, in the order of the dump. Blocks. Raises `DumpError` immediately.
+        """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
 
-        After a damaged dump, known articles that were not found are listed as unchanged.
+        If the dump is damaged, known articles that were not found are listed as unchanged.
         """
         del since  # a dump contains every page
         survey, self._surveyed = self._surveyed or self._survey(), None
@@ -117,7 +118,7 @@ class WikipediaDump:
         self._corpus = corpus
 
     def stop(self) -> None:
-        """Do nothing: the consumer ends the iteration."""
+        """Do nothing: the caller ends the reading by ending the iteration."""
 
     def _list_documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
         with survey.streams as streams, streams.translating_errors(), WorkerPool(self._count_workers()) as pool:
@@ -163,7 +164,7 @@ class WikipediaDump:
     def _survey_file(
         self, path: Path, site: WikiSite, streams: DumpSurvey, pool: WorkerPool
     ) -> tuple[_SurveyedFile, int, bool]:
-        """Survey a file; return it, its number of articles, and whether it is undamaged."""
+        """Survey a file. Return it, its number of articles, and whether it is undamaged."""
         if index := find_index(path) if detect_compression(path) == "bz2" else None:
             return self._survey_streams(path, index, site, streams, pool)
         return self._survey_pages(path, site, streams, pool)
@@ -225,7 +226,10 @@ class WikipediaDump:
     def _split_work(
         self, survey: _Survey, known: Mapping[str, str], failures: list[ArticleItem], pool: WorkerPool
     ) -> Iterator[StreamRange | ArticleBatch | list[ReadStretch]]:
-        """Yield work to do and finished stretches; report files that end too early in `failures`."""
+        """Yield the stretches to read, and those that are finished because nothing in them has changed.
+
+        A file that ends too early is added to `failures`.
+        """
         for file in survey.files:
             if file.index:
                 for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):
@@ -270,7 +274,7 @@ def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A stream compared with the known articles. If `done`, `ready` has all of them, so the stream is not read."""
+    """A stream, compared with the known articles. If `done`, `ready` has all its articles, and it need not be read."""
 
     done: bool
     ready: ReadStretch
@@ -324,7 +328,7 @@ def _name_part(path: Path, part: int) -> str:
 
 
 def _list_unchanged_parts(streams: DumpSurvey, path: Path, digest: bytes) -> list[str]:
-    """Return the names of a file's parts if it has this digest; empty otherwise."""
+    """Return the names of a file's parts if the file still has this digest; empty otherwise."""
     names: list[str] = []
     while streams.digest(name := _name_part(path, len(names))) == digest:
         names.append(name)

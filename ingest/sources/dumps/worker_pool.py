@@ -1,4 +1,4 @@
-"""Run pure functions in other processes, in order, a little ahead of the consumer."""
+"""Run pure functions in other processes; results come in order, slightly ahead of the consumer."""
 
 import os
 import signal
@@ -22,14 +22,14 @@ def count_cores() -> int:
 
 
 class WorkerPool:
-    """A pool of `processes`, started with the first work; with one, work runs in this process."""
+    """A pool of `processes`, which start with the first work. If there is only one, work runs in this process."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._executor: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield the results of `work` in the items' order; a list among the items contains finished results.
+        """Yield the results of `work` in the order of the items. An item that is a list contains finished results.
 
         `work` must be picklable. At most about twice as many items as processes are in progress.
         """
@@ -72,7 +72,7 @@ class WorkerPool:
 
 
 def _follow_parent() -> None:
-    """Leave Ctrl-C to the parent process, and exit with it, even if it was killed."""
+    """Ignore Ctrl-C, which the parent process handles, and exit when the parent does, even if it was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, name="parent", daemon=True).start()
 

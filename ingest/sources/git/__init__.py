@@ -1,1 +1,1 @@
-"""A git repository, by the git program."""
+"""A git repository, read by the git program."""

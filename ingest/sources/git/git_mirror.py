@@ -1,6 +1,6 @@
 """Keep a bare mirror of one branch of a git repository: update it, repair it, and read it without a checkout.
 
-Only changes are fetched, and nothing if the branch did not move.
+Only changes are fetched, and nothing at all if the branch has not moved.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class BranchHead(NamedTuple):
 
 
 class TreeEntry(NamedTuple):
-    """A file, link or submodule of a commit."""
+    """A file, link or submodule in a commit."""
 
     path: bytes  # relative to the folder that is read
     kind: str  # `file`, `link` or `submodule`
@@ -75,7 +75,7 @@ def parse_changes(
 ) -> Iterator[tuple[bytes, LastChange]]:
     """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until each of `paths` has its last change.
 
-    Found paths are removed from `paths`; `first` are the oldest commits of a shallow history.
+    Paths are removed from `paths` once they are found. `first` are the oldest commits of a shallow history.
     """
     commit = LastChange("", datetime.min.replace(tzinfo=UTC))
     for part in output:
@@ -118,12 +118,12 @@ _BROKEN = lazy_compile(
 
 
 class GitMirror:
-    """Mirror one branch as of the last `update`. For one thread; others may call `stop`."""
+    """A mirror of one branch, as of the last `update`. One thread uses it; others may call `stop`."""
 
     def __init__(
         self, remote: GitRemote, home: Path, environment: Mapping[str, str], *, branch: str, depth: int
     ) -> None:
-        """Keep mirrors in `home`; `depth` is the number of commits to fetch, 0 for all."""
+        """Set up a mirror below `home`. `depth` is the number of commits to fetch; 0 means all."""
         self._remote = remote
         self._branch = branch
         self._depth = depth
@@ -132,7 +132,7 @@ class GitMirror:
         self.git = GitProgram(self.path, remote, environment)
 
     def update(self) -> BranchHead:
-        """Update the mirror, and return the branch's head. Raises `SourceUnavailable`."""
+        """Fetch the branch, and return its head. Raises `SourceUnavailable`."""
         git_program.refuse_old_git(
             self.git.run("--version", in_mirror=False, seconds=_ASK_SECONDS).decode("utf-8", "replace")
         )
@@ -144,7 +144,10 @@ class GitMirror:
             return head
 
     def entries(self, commit: str, folder: str) -> tuple[TreeEntry, ...]:
-        """List a commit's folder recursively. Raises `SourceUnavailable` if there is no such folder."""
+        """List the files in a folder of a commit, and in its subfolders.
+
+        Raises `SourceUnavailable` if there is no such folder.
+        """
         try:
             output = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
         except GitFailed as error:
@@ -158,7 +161,7 @@ class GitMirror:
     def changes(
         self, commit: str, paths: set[bytes], *, clock: Callable[[], float] = time.monotonic
     ) -> dict[bytes, LastChange]:
-        """Return the last change of each of these paths in the repository; paths that the history lacks are missing."""
+        """Return the last change of each of these paths; paths that are not in the available history are missing."""
         if not paths:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
@@ -170,7 +173,7 @@ class GitMirror:
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
-        """Yield a function that reads a blob; it raises `UnreadableDocument` or `SourceUnavailable`."""
+        """Yield a function that returns a blob's bytes. It raises `UnreadableDocument` or `SourceUnavailable`."""
         with self.git.start("cat-file", "--batch", stdin=subprocess.PIPE) as process:
             assert process.stdin is not None  # noqa: S101 - it was started with pipes
             assert process.stdout is not None  # noqa: S101
@@ -288,7 +291,7 @@ class GitMirror:
 
 
 def _read_blob(requests: IO[bytes], output: IO[bytes], blob: str) -> bytes | None:
-    """Request a blob and return it; None if the process ended or has no such blob."""
+    """Request a blob and return its bytes; None if the process has ended or does not have the blob."""
     try:
         requests.write(f"{blob}\n".encode())
         requests.flush()
@@ -303,7 +306,7 @@ def _read_blob(requests: IO[bytes], output: IO[bytes], blob: str) -> bytes | Non
 
 
 def _one_line(message: str) -> str:
-    """Return the line of git's output that gives the reason, without its prefix."""
+    """Return the line of git's output that states the reason, without its prefix."""
     lines = [line.strip() for line in message.splitlines() if line.strip()] or ["git printed no reason"]
     reasons = (line for line in lines if line.startswith(("fatal:", "error:", "ERROR", "remote:")))
     line = re.sub(r"^(?:(?:fatal|error|remote): ?)+", "", next(reasons, lines[0]))

@@ -33,21 +33,21 @@ URL_TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class GitRemote:
-    """The address that a repository is fetched from, and its credential."""
+    """The address from which a repository is fetched, and the credential for it."""
 
     address: str  # A URL, `user@host:path`, or the absolute path of a folder on this machine
     token: str = field(default="", repr=False)
 
     @property
     def protocol(self) -> str:
-        """Return git's name of the only protocol that is allowed."""
+        """Return the name of the only protocol that git may use."""
         if self.address.startswith("/"):
             return "file"
         return urlsplit(self.address).scheme if "://" in self.address else "ssh"
 
     @property
     def shown(self) -> str:
-        """Return the address without credentials, for messages."""
+        """Return the address for messages, without credentials."""
         if "://" not in self.address:
             return self.address
         parts = urlsplit(self.address)
@@ -60,7 +60,7 @@ class GitRemote:
 
 
 def find_address_fault(address: str) -> str:
-    """Return why a repository's address is invalid; empty if it is valid."""
+    """Return the reason why a repository's address is invalid; empty if it is valid."""
     if not address or address.startswith("-") or _CONTROL_SIGNS.search(address):
         return "must be the address of a repository"
     if "://" not in address:
@@ -81,7 +81,7 @@ def _find_url_fault(url: SplitResult) -> str:
 
 
 def may_send_token(address: str) -> bool:
-    """Return whether a token can be sent there safely: by https, or to this machine."""
+    """Return whether a token can be sent to this address safely: by https, or to this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS)
 
@@ -92,7 +92,7 @@ def is_branch(name: str) -> bool:
 
 
 def choose_url_template(configured: str, address: str) -> str:
-    """Return the template of file addresses: the configured one, otherwise a known host's; empty if unknown."""
+    """Return the template for addresses of files: the configured one, or a known host's; empty if unknown."""
     if configured:
         return configured
     host, path = _host_and_path(address)
@@ -101,7 +101,7 @@ def choose_url_template(configured: str, address: str) -> str:
 
 
 def build_file_url(template: str, *, path: str, branch: str, commit: str) -> str:
-    """Build the address of a file from its `path` in the repository; `template` contains `{path}`."""
+    """Return the address of the file at `path` in the repository. `template` contains `{path}`."""
     values = {"path": path, "branch": branch, "commit": commit}
     return re.sub(r"\{(path|branch|commit)\}", lambda match: quote(values[match[1]]), template)
 
@@ -141,7 +141,7 @@ class GitFailed(Exception):
 
 
 class GitProgram:
-    """Run `git` in one mirror, for one thread; others may call `stop`."""
+    """Runs `git` in one mirror. One thread uses it; others may call `stop`."""
 
     def __init__(self, repository: Path, remote: GitRemote, environment: Mapping[str, str]) -> None:
         self._repository = repository
@@ -152,7 +152,7 @@ class GitProgram:
         self._lock = threading.Lock()
 
     def run(self, *arguments: str, seconds: float = 600.0, in_mirror: bool = True) -> bytes:
-        """Return git's output. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
+        """Run git and return its output. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
         with self.start(*arguments, in_mirror=in_mirror, stderr=subprocess.PIPE) as process:
             try:
                 output, errors = process.communicate(timeout=seconds)
@@ -167,7 +167,10 @@ class GitProgram:
         return output
 
     def stream(self, *arguments: str) -> Generator[bytes, None, None]:
-        """Yield git's output as it comes, split at NUL bytes. Closing this ends git. Raises like `run` at the end."""
+        """Yield git's output as it arrives, split at NUL bytes. Closing the generator ends git.
+
+        Raises as `run` does, at the end.
+        """
         rest = b""
         with self.start(*arguments) as process:
             assert process.stdout is not None  # noqa: S101 - it was started with a pipe
@@ -185,7 +188,7 @@ class GitProgram:
     def start(
         self, *arguments: str, in_mirror: bool = True, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run git within the block; its child processes end with it. Raises `SourceUnavailable`."""
+        """Run git for the duration of the block; its child processes end with it. Raises `SourceUnavailable`."""
         self.refuse_stopped()
         # Explicit, so that git does not search parent folders, which may contain another repository.
         git_dir = (f"--git-dir={self._repository}",) if in_mirror else ()
@@ -229,13 +232,13 @@ class GitProgram:
 
 
 def parse_git_version(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `git --version`; empty if there is none."""
+    """Return the version in the output of `git --version`; empty if it has none."""
     version = re.search(r"\d+(?:\.\d+)+", output)
     return tuple(int(part) for part in version[0].split(".")) if version else ()
 
 
 def refuse_old_git(output: str) -> None:
-    """Raise `SourceUnavailable` if the output of `git --version` names a version that is too old."""
+    """Raise `SourceUnavailable` if the version in the output of `git --version` is too old."""
     if parse_git_version(output)[:2] < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         raise SourceUnavailable(
@@ -257,7 +260,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(remote: GitRemote, inherited: Mapping[str, str], trusted: Path) -> dict[str, str]:
-    """Return git's environment: other secrets and settings of this process do not reach git."""
+    """Return the environment for git, without other secrets and settings of this process."""
     config = {**_CONFIG, "http.followRedirects": "false" if remote.token else "initial"}
     if remote.token:
         login = remote.token if ":" in remote.token else f"x-access-token:{remote.token}"

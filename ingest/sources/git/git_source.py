@@ -1,8 +1,8 @@
 """Read a git repository: the files of one branch, each with the date and commit of its last change.
 
-Files are read from a mirror's objects without a checkout, so a repository cannot reach files outside it. Every listing
-covers all files and reports unreadable ones again. Fingerprints contain git's blob ids. Links, submodules and files in
-Git LFS are unreadable.
+Files are read from a mirror's objects without a checkout, so a repository cannot reach files outside of it. Every
+listing has all files, and reports unreadable ones again. Fingerprints contain git's blob ids. Links, submodules and
+files in Git LFS are unreadable.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ _ReadBlob = Callable[[str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryScope:
-    """The part of a repository to read, and how its files are cited."""
+    """The part of a repository to read, and the form of addresses in citations."""
 
     folder: str = ""  # a path in the repository; empty: all of it
     template: str = ""  # of addresses, with `{path}`, `{branch}` and `{commit}`; without `{path}` it is a prefix
@@ -102,7 +102,7 @@ class GitSource:
         )
 
     def _find_published(self, listing: "_BranchListing", address: str) -> str:
-        """Return the key of the file whose front matter states this address; empty if there is none."""
+        """Return the key of the file whose front matter states this address; empty if no file does."""
         if "{path}" in self._scope.template or not address.startswith(("http://", "https://")):
             return ""
         with self._mirror.blobs() as read:
@@ -138,7 +138,7 @@ class GitSource:
         return listing if rules.newest_days is None else self._filter_by_age(listing)
 
     def _filter_by_age(self, listing: "_BranchListing") -> "_BranchListing":
-        """Drop files that are older than `newest_days`; files without a date in the history remain."""
+        """Leave out files that were last changed more than `newest_days` ago. Files without a known date stay."""
         changes = self._find_changes(listing, listing.entries)
         is_selected = build_filter(self._scope.rules, self._now())
         dates = {key: change.date for key, change in changes.items()}

@@ -1,1 +1,1 @@
-"""A wiki by its API."""
+"""A wiki, read by its API."""

@@ -1,4 +1,4 @@
-"""Query a wiki's api.php: continuations, API errors and login.
+"""Query a wiki's api.php: continued queries, errors of the API, and login.
 
 https://www.mediawiki.org/wiki/API:Query, API:Etiquette (maxlag), API:Login and API:Assert describe it.
 """
@@ -34,7 +34,7 @@ class WikiLogin:
 
     @property
     def known(self) -> bool:
-        """Return whether there is a credential; then every request asserts a login."""
+        """Return whether there is a credential. If so, every request asserts that it is logged in."""
         return bool(self.user or self.token)
 
 
@@ -46,7 +46,7 @@ class MediaWikiApi:
         self._logged_in = not login.user
 
     def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
-        """Query with all continuations, and yield answers that have all requested properties of their pages."""
+        """Send a query and its continuations. Yield an answer once it has all requested properties of its pages."""
         continuation: Mapping[str, str] = {}
         whole: ApiAnswer = {}
         while True:
@@ -128,7 +128,7 @@ class MediaWikiApi:
 
 
 def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
-    """Merge an answer into the previous ones about the same pages."""
+    """Merge an answer into earlier answers about the same pages."""
     for name, value in part.items():
         if name != "pages":
             whole[name] = [*whole.get(name, []), *value] if isinstance(value, list) else value
@@ -147,7 +147,7 @@ def get_pages(answer: ApiAnswer) -> list[ApiAnswer]:
 
 
 def join_batches(values: Iterable[str]) -> Iterator[str]:
-    """Join titles or ids with bars, as many per string as one request may contain."""
+    """Join titles or ids with bars into strings; each has as many as one request may contain."""
     batch: list[str] = []
     length = 0
     for value in values:

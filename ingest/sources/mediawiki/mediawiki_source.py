@@ -1,8 +1,8 @@
 """Read a wiki by its API: all its pages once, then new, changed, moved and deleted ones.
 
-The key of a page is its id, so that a moved page keeps its passages. Events in recent changes and logs only mark pages
-to check. All pages are listed again now and then, since suppressed pages leave no event.
-https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe the lists.
+The key of a page is its id, so that a moved page keeps its passages. Entries in recent changes and logs only say which
+pages to check. Now and then all pages are listed again, as a suppressed page leaves no entry there.
+https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe these lists.
 """
 
 import json
@@ -37,7 +37,7 @@ _LOG_TYPES = ("delete", "import", "merge", "move", "protect")
 
 @dataclass(frozen=True, slots=True)
 class WikiCheckpoint:
-    """The moment up to which a wiki was listed, by the wiki's clock. Stored as text."""
+    """The moment up to which a wiki was listed, on the wiki's clock. It is stored as text."""
 
     until: datetime
     whole: datetime  # when all pages were last listed
@@ -49,7 +49,7 @@ class WikiCheckpoint:
 
 
 def parse_checkpoint(text: str) -> WikiCheckpoint | None:
-    """Parse a checkpoint; None if it is invalid or of another reader version."""
+    """Parse a checkpoint; None if it is invalid, or was written by another reader version."""
     try:
         fields = json.loads(text)
         until, whole = value_parsers.parse_date(fields["until"]), value_parsers.parse_date(fields["whole"])
@@ -60,7 +60,7 @@ def parse_checkpoint(text: str) -> WikiCheckpoint | None:
 
 @dataclass(slots=True)
 class TouchedPages:
-    """The pages that recent events name, by id and title."""
+    """The pages that recent changes and logs name, by id and title."""
 
     ids: set[int] = field(default_factory=set)
     titles: set[str] = field(default_factory=set)
@@ -68,7 +68,7 @@ class TouchedPages:
 
 
 def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
-    """Return whether the wiki's recent changes, which are kept for some weeks, reach back to `start`."""
+    """Return whether the wiki still has all recent changes since `start`; it deletes them after some weeks."""
     query = {"list": "recentchanges", "rcdir": "newer", "rclimit": "1", "rcprop": "timestamp"}
     answer = api.ask({"action": "query", **query})
     entries = (answer.get("query") or {}).get("recentchanges") or [{}]
@@ -77,7 +77,7 @@ def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
 
 
 def fetch_touched(api: MediaWikiApi, start: datetime, namespaces: tuple[int, ...]) -> TouchedPages:
-    """Return the pages touched since `start`. Raises `SourceUnavailable`."""
+    """Return the pages that recent changes and logs name since `start`. Raises `SourceUnavailable`."""
     touched = TouchedPages()
     # Not rctoponly: protecting a page creates a revision that is not a recent change but hides the edit before it.
     query = {"list": "recentchanges", "rcdir": "newer", "rctype": "edit|new", "rcprop": "ids|title", "rclimit": "max"}
@@ -125,7 +125,7 @@ class WikiScope:
 
 
 class MediaWikiSource:
-    """Read the pages of one wiki, each with the titles of the redirects that lead to it."""
+    """Reads the pages of one wiki, each with the titles of the redirects that lead to it."""
 
     def __init__(self, wiki: WikiScope, web: WebClient, *, now: Clock = utc_now) -> None:
         self.reference = wiki.reference
@@ -139,7 +139,7 @@ class MediaWikiSource:
         """Return None: the count is unknown until all pages are listed."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page, or the pages touched since the checkpoint if the wiki's recent changes reach back to it."""
+        """List every page. If recent changes reach back to the checkpoint, list only the pages that they name."""
         with self._web:
             api = self._api()
             started = self._fetch_info(api)
@@ -168,7 +168,7 @@ class MediaWikiSource:
         return MediaWikiApi(self._web, self._wiki.api, self._wiki.login)
 
     def _fetch_info(self, api: MediaWikiApi) -> datetime:
-        """Fetch the wiki's site information; return its current time."""
+        """Fetch the wiki's site information, and return the time on its clock."""
         query = {"action": "query", "meta": "siteinfo", "siprop": "general|namespaces|namespacealiases"}
         answer = api.ask({**query, "curtimestamp": "1"})
         info = answer.get("query") or {}
@@ -210,7 +210,7 @@ class MediaWikiSource:
     def _report_pages(
         self, api: MediaWikiApi, numbers: Iterable[int], pages: Mapping[int, ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield the selected pages; other known pages among `numbers` are deleted."""
+        """Yield those of the pages `numbers` that are selected; the other known ones are reported as deleted."""
         selected = []
         for number in numbers:
             page = pages.get(number)
@@ -223,7 +223,7 @@ class MediaWikiSource:
     def _fetch_pages(
         self, api: MediaWikiApi, pages: Sequence[ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield the unchanged pages, then the others, whose texts are fetched in batches."""
+        """Yield unchanged pages first, then the others; the texts of these are fetched in batches."""
         by_key = {page.key: page for page in pages}
         unchanged, changed = split_unchanged({page.key: page.fingerprint for page in pages}, known)
         yield from unchanged
@@ -239,7 +239,7 @@ class MediaWikiSource:
             yield from filter(None, (parse_listed_page(page, self._info.site) for page in get_pages(batch)))
 
     def _detail_query(self) -> dict[str, str]:
-        """Return the query parameters for the properties that `parse_listed_page` reads."""
+        """Return the query parameters that request the properties which `parse_listed_page` reads."""
         rules = self._wiki.rules
         query = {"prop": "info|revisions|redirects", "inprop": "url", "rvprop": "ids|timestamp"}
         query |= {"rdprop": "title", "rdlimit": "max", "rdnamespace": "|".join(map(str, self._wiki.namespaces))}

@@ -1,7 +1,8 @@
-"""Parse a wiki's site information and page listings, fetch texts, and read them.
+"""Parse a wiki's site information and listings of pages, fetch the texts, and read them.
 
-A fingerprint contains short hashes of a page's aliases, because the wiki does not say where a deleted redirect led.
-Texts are fetched while listing, fifty at a time, so that a failing wiki ends the listing instead of failing every page.
+A fingerprint contains a short hash of each alias of the page, because the wiki does not say where a deleted redirect
+led. Texts are fetched while listing, fifty at a time, so that a failing wiki ends the listing instead of failing every
+page.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ def parse_wiki_info(answer: Mapping[str, Any]) -> WikiInfo:
 
 
 def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api: str) -> dict[str, str] | None:
-    """Return the query for the page with this address, title or known id; None for other sites' addresses."""
+    """Return the query for the page with this address, title or known id; None for an address on another site."""
     if address in known:
         return {"pageids": address}
     if "://" not in address:
@@ -100,12 +101,12 @@ class ListedPage:
 
     @property
     def fingerprint(self) -> str:
-        """Combine revision, reader version, title and aliases."""
+        """Return the page's revision, the reader version, and hashes of its title and aliases."""
         return f"{self.revision}-{WIKITEXT_VERSION}-{_short_hash(self.title)}-{_hash_aliases(self.aliases)}"
 
 
 def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | None:
-    """Parse a page of a `prop=info|revisions|redirects` query; None if it does not exist."""
+    """Parse a page in the answer to a `prop=info|revisions|redirects` query; None if it does not exist."""
     if page.get("missing") or page.get("invalid") or not page.get("pageid"):
         return None
     revision = (page.get("revisions") or [{}])[0]
@@ -127,7 +128,7 @@ def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | N
 
 
 def find_redirected_keys(titles: Collection[str], known: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys of known pages with one of these titles among the aliases in their fingerprints."""
+    """Yield the keys of known pages that have one of these titles as an alias, according to their fingerprints."""
     hashes = {_short_hash(title) for title in titles}
     for key, fingerprint in known.items():
         names = fingerprint.rpartition("-")[2]
@@ -158,7 +159,7 @@ class PageRevision:
 
 
 def fetch_texts(api: MediaWikiApi, ids: Sequence[int]) -> dict[int, PageRevision]:
-    """Fetch the texts of at most fifty pages; deleted pages are missing. Raises `SourceUnavailable`."""
+    """Fetch the texts of at most fifty pages. Deleted pages are missing in the result. Raises `SourceUnavailable`."""
     texts: dict[int, PageRevision] = {}
     for part in join_batches(map(str, ids)):
         for batch in api.batches({"pageids": part, **_TEXT_QUERY}):

@@ -1,1 +1,1 @@
-"""A web site by its sitemap."""
+"""A web site, read by its sitemap."""

@@ -33,7 +33,7 @@ class PageMetadata:
 
 
 def derive_file_name(url: str, content_type: str) -> str:
-    """Return a file name whose suffix is the page's format, from the content type or else from the address."""
+    """Return a file name whose suffix fits the page's format, by its content type or else by its address."""
     path = PurePosixPath(unquote(urlsplit(url).path))
     media_type = content_type.partition(";")[0].strip().lower()
     readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
@@ -65,7 +65,7 @@ def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) ->
 
 
 def _forbids(directives: str) -> bool:
-    """Return whether robots directives forbid indexing. `otherbot: noindex` applies to other agents only."""
+    """Return whether robots directives forbid indexing. `otherbot: noindex` applies only to that other agent."""
     agent, colon, words = directives.lower().rpartition(":")
     if colon and agent.strip() not in _ROBOTS_NAMES:
         return False
@@ -80,7 +80,7 @@ def join_url(url: str, href: str) -> str:
 
 
 def declare_encoding(content: bytes, content_type: str) -> bytes:
-    """Convert markup to UTF-8 if only the content type declares its encoding."""
+    """Convert markup to UTF-8 if its encoding is declared by the content type and nowhere else."""
     charset = _CHARSET.search(content_type)
     if not charset or charset[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
         return content

@@ -1,7 +1,7 @@
 """Fetch the pages of a site, and decide whether each response is the page: some sites answer errors with status 200.
 
-Not accepted as pages: redirects to other pages, login pages, responses equal to that of an address that does not exist,
-and responses equal to another page. Reading ends after several refused pages in a row.
+These are not accepted as the page: a redirect to another page, a login page, a response equal to that for an address
+that does not exist, and a response equal to another page. Reading ends after several refused pages in a row.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _MOMENT_TEXT = lazy_compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\
 
 
 def make_page_signature(page: Page, url: str) -> bytes:
-    """Return a hash of a page's text without its address and times, to find different addresses with one page."""
+    """Return a hash of a page's text without its address and times; two addresses may show the same page."""
     text = " ".join(block.text for section in page.sections for block in section.blocks).lower()
     for part in (url.lower(), urlsplit(url).path.lower(), *urlsplit(url).path.lower().split("/")):
         if len(part) > 1:
@@ -58,12 +58,12 @@ class _FetchedPage:
 
 
 class PageFetcher:
-    """Fetch the pages of one site in order. A known page is reported after the next one, which it is compared with."""
+    """Fetches the pages of one site in order. A known page is held back until the next one can be compared with it."""
 
     def __init__(
         self, web: WebClient, sandbox: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
     ) -> None:
-        """Fetch pages that `may_read` allows; `listed` are the keys of all pages of the site."""
+        """Fetch the pages that `may_read` allows. `listed` are the keys of all pages of the site."""
         self._web, self._sandbox, self._origin, self._may_read, self._listed = web, sandbox, origin, may_read, listed
         self._seen: dict[bytes, str] = {}
         self._waiting: _FetchedPage | None = None
@@ -71,9 +71,9 @@ class PageFetcher:
         self._missing_signature: bytes | None = None
 
     def items(self, key: str, entry: SitemapEntry, known: str = "", stamp: str = "") -> Iterator[ListedItem]:
-        """Fetch one page, and yield the items it decides: possibly the previous page, possibly nothing yet.
+        """Fetch one page, and yield the items that are now decided: maybe the page before it, maybe nothing yet.
 
-        `known` is its previous fingerprint, if any, `stamp` its current one, if known in advance.
+        `known` is the page's previous fingerprint, if any. `stamp` is its current one, if that is known in advance.
         """
         fetched = self._fetch(key, entry, known, stamp)
         if isinstance(fetched, _FetchedPage):
@@ -107,7 +107,7 @@ class PageFetcher:
             yield Unreadable(key, f"has the same text as {other}, as error and login pages do")
 
     def _missing_page_signature(self) -> bytes:
-        """Return the signature of the response to a missing address; empty if it is an error status."""
+        """Return the signature of the response for an address that does not exist; empty if its status is an error."""
         if self._missing_signature is None:
             self._missing_signature = b""
             url = f"{self._origin}/{secrets.token_hex(12)}"
@@ -158,7 +158,7 @@ class PageFetcher:
         )
 
     def _explain_redirect(self, key: str, url: str) -> ListedItem:
-        """Interpret a redirect: the page moved if the target is listed; otherwise it may be a login."""
+        """Report a page as deleted if it redirects to a listed page; otherwise as unreadable, as it may be a login."""
         target = make_page_key(resolve_page_url(self._origin, url))
         if target in self._listed and target != self._origin:
             return DeletedDocument(key)
@@ -207,7 +207,7 @@ def _make_fingerprint(reply: WebResponse) -> str:
 
 
 def _read_page(sandbox: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
-    """Read a response; return the reason if it cannot be read."""
+    """Read a response, or return the reason why it cannot be read."""
     kind = reply.headers.get("content-type", "")
     name = derive_file_name(entry.url, kind)
     content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content

@@ -1,8 +1,8 @@
 """Read the pages that a web site's sitemap lists.
 
-Changes are detected by `lastmod`, else by ETag or Last-Modified, else by content. Robots.txt and `noindex` are
-respected, other sites are not read, and a page whose canonical address is another listed page is skipped. Error and
-login pages with status 200 are never accepted (`site_page`): previously read pages remain.
+Changes are detected by `lastmod`, or else by ETag or Last-Modified, or else by the content. Robots.txt and `noindex`
+are respected, other sites are not read, and a page is skipped if its canonical address is another listed page. Error
+and login pages with status 200 are never accepted (see `site_page`): what was read before stays.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ _SETTLED_AFTER = timedelta(days=2)  # a page with a newer date without time may 
 
 @dataclass(frozen=True, slots=True)
 class SiteScope:
-    """The part of a site to read: its address or its sitemap's, and rules for paths of pages."""
+    """The part of a site to read: the address of the site or its sitemap, and rules for the paths of pages."""
 
     url: str
     rules: SelectionRules = field(default_factory=SelectionRules)
@@ -61,13 +61,19 @@ class SiteSource:
         return len(self._listed_site[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every selected page; also all known pages if a sitemap is unreadable. Blocks."""
+        """List every selected page.
+
+        If a sitemap is unreadable, list all known pages, too, so that none counts as deleted. Blocks.
+        """
         del since  # a sitemap lists all pages
         listed, self._listed_site = self._listed_site or self._list_site(), None
         return Listing(self._list_items(*listed, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Fetch the current page at an address, listed or not. Blocks. Raises `SourceUnavailable`."""
+        """Fetch the current page at an address, whether the sitemap lists it or not. Blocks.
+
+        Raises `SourceUnavailable`.
+        """
         url = resolve_page_url(self._origin, address if address != self._origin else f"{address}/")
         if not url:
             return None
@@ -124,7 +130,7 @@ class SiteSource:
                 yield from (list_unchanged(key, known[key]) for key in known if key not in site.pages)
 
     def _known_change(self, entry: SitemapEntry) -> str:
-        """Return a fingerprint from `lastmod` if that is precise enough; otherwise empty."""
+        """Return a fingerprint from `lastmod`; empty if `lastmod` is missing or too imprecise."""
         age = self._now() - entry.changed if entry.changed else timedelta()
         if entry.changed is None or age < (timedelta() if entry.exact else _SETTLED_AFTER):
             return ""

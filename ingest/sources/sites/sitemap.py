@@ -1,8 +1,8 @@
 """List the pages of a site by its sitemaps, as far as its robots.txt allows.
 
-Sitemaps are XML by sitemaps.org, compressed or not, or plain text with one address per line. They are untrusted: their
-unpacked size is limited, document types are refused, and addresses of other sites are ignored. Robots.txt (RFC 9309) is
-parsed by protego.
+Sitemaps are XML as defined by sitemaps.org, compressed or not, or plain text with one address per line. They are
+untrusted: the unpacked size is limited, document types are refused, and addresses of other sites are ignored.
+Robots.txt (RFC 9309) is parsed by protego.
 """
 
 import re
@@ -30,7 +30,7 @@ _VERSION_OF_AGENT = lazy_compile(r"^([^\S\n]*user-agent[^\S\n]*:[^/#\n]*)/[^#\n]
 
 
 class RobotsRules:
-    """Apply a robots.txt, valid or not. Its agents may have a version, as in `Footnote/2`."""
+    """The rules of a robots.txt, valid or not. Names of agents in it may have a version, as in `Footnote/2`."""
 
     def __init__(self, content: bytes = b"") -> None:
         text = content[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
@@ -56,7 +56,7 @@ _TEXT_LINE = lazy_compile(r"https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """A page or another sitemap. `changed` has a time zone; `exact` is whether it states the time of day."""
+    """A page or another sitemap. `changed` has a time zone. `exact`: whether it states the time of day."""
 
     url: str
     changed: datetime | None = None
@@ -70,7 +70,7 @@ class SitemapFile:
 
 
 def parse_sitemap(content: bytes) -> SitemapFile:
-    """Parse a sitemap. Raises `ValueError` with a plain reason if it is invalid."""
+    """Parse a sitemap. Raises `ValueError` with a reason for users if it is invalid."""
     content = _unpack(content) if content.startswith(b"\x1f\x8b") else content
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"\0" not in content[:64]:
         return _parse_lines(content)
@@ -147,7 +147,7 @@ def get_origin(url: str) -> str:
 
 
 def resolve_page_url(origin: str, url: str) -> str:
-    """Return a page's address with the site's scheme and host, without fragment; empty for other sites."""
+    """Return a page's address with the scheme and host of the site, without fragment; empty for another site."""
     if url.startswith(origin + "/"):
         return url.partition("#")[0]
     try:
@@ -160,12 +160,12 @@ def resolve_page_url(origin: str, url: str) -> str:
 
 
 def make_page_key(address: str) -> str:
-    """Return a page's key: its address without the final slash, which marks keys of folders."""
+    """Return a page's key: its address without a final slash, as only keys of folders end with a slash."""
     return address.rstrip("/")
 
 
 def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
-    """Fetch robots.txt and apply its crawl delay; a missing one allows everything. Raises `SourceUnavailable`."""
+    """Fetch robots.txt and apply its crawl delay; if it is missing, all is allowed. Raises `SourceUnavailable`."""
     try:
         reply = web.get(f"{origin}/robots.txt")
     except (AccessDenied, ResponseTooLarge):
@@ -177,7 +177,10 @@ def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
 
 
 def list_pages(web: WebClient, url: str, robots: RobotsRules, is_selected: Callable[[SitemapEntry], bool]) -> SitePages:
-    """Read the sitemaps of a site, or the one at `url`. Raises `SourceUnavailable` if all are unreadable."""
+    """Return the pages in the sitemaps of a site, or in the one at `url`.
+
+    Raises `SourceUnavailable` if none is readable.
+    """
     origin = get_origin(url)
     pending = deque(_first_sitemaps(url, origin, robots))
     requested: set[str] = set(pending)

@@ -1,7 +1,7 @@
 """Ask a search engine for the addresses of pages: SearXNG by its JSON, Brave by its API.
 
-Only the addresses of an engine's results are used, because its titles and summaries are not evidence. A failing engine
-raises an error, so that it differs from one without results.
+Of an engine's results only the addresses are used, because titles and summaries are not evidence. If an engine fails,
+an error is raised, so that this is not mistaken for a search without results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ class SearchEngine(Protocol):
     def name(self) -> str: ...
 
     def open_client(self) -> WebClient:
-        """Return a client for one search; it may be stopped from another thread."""
+        """Return a client for one search. The client may be stopped from another thread."""
         ...
 
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class SearchEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineAccess:
-    """An engine's address and the parameters of its requests."""
+    """An engine's address, and the parameters of its requests."""
 
     url: str = field(repr=False)
     agent: str
@@ -57,7 +57,7 @@ _KEY = "[search_engine] api_key"
 
 @dataclass(frozen=True, slots=True)
 class SearxngEngine:
-    """A self-hosted SearXNG; most public ones do not answer with JSON."""
+    """A SearXNG on an own server; most public ones do not answer with JSON."""
 
     access: EngineAccess
     name: str = "searxng"
@@ -109,12 +109,12 @@ ENGINES: Mapping[str, Callable[[EngineAccess], SearchEngine]] = MappingProxyType
 
 
 def shorten_query(query: str) -> str:
-    """Return a query's first words, as many as every engine accepts."""
+    """Return the first words of a query, as many as every engine accepts."""
     return " ".join(query.split()[:MOST_WORDS])[:LONGEST_QUERY]
 
 
 def ask_engine(web: WebClient, url: str, params: QueryParams) -> WebResponse:
-    """Send a query. Raises `SourceUnavailable` with a hint about engines, since no refresh retries it."""
+    """Send a query. Raises `SourceUnavailable`, with a hint about search engines, as no refresh tries it again."""
     try:
         return web.get(url, params, "application/json")
     except AccessDenied:
@@ -125,7 +125,7 @@ def ask_engine(web: WebClient, url: str, params: QueryParams) -> WebResponse:
 
 
 def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
-    """Parse the JSON object in an engine's response. Raises `SourceUnavailable` for anything else."""
+    """Parse an engine's response, which must be a JSON object. Raises `SourceUnavailable` for anything else."""
     if reply.status != httpx.codes.OK:
         hint = "Check [search_engine] url, and the engine's own log."
         raise SourceUnavailable(f"The search engine {name} answers HTTP {reply.status}.", hint=hint)
@@ -137,7 +137,7 @@ def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
 
 
 def list_addresses(results: object, count: int) -> tuple[str, ...]:
-    """Return the valid web addresses among results, each once. Pure."""
+    """Return the valid web addresses among the results, each once. Pure."""
     listed: Sequence[Any] = results if isinstance(results, list) else ()
     named = (result.get("url") for result in listed if isinstance(result, Mapping))
     return tuple(dict.fromkeys(filter(None, map(normalize_address, named))))[:count]

@@ -16,7 +16,7 @@ _TOKENS_A_WORD = 4 / 3
 
 
 def read_nothing() -> Page:
-    """Return an empty page. Called in the sandbox, this imports the readers in advance."""
+    """Return an empty page. A call in the sandbox imports the readers before they are needed."""
     return Page("", ())
 
 
@@ -28,14 +28,14 @@ def read_beginning(content: bytes, name: str, url: str, modified: datetime | Non
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text for a model: one is about three quarters of a word."""
+    """Estimate how many tokens of a model a text has; a token is about three quarters of a word."""
     return math.ceil(measure_words(text) * _TOKENS_A_WORD)
 
 
 def take_beginning(page: Page, tokens: int) -> Page:
-    """Return the page with only its first sentences, lines and rows, up to `tokens` tokens. Pure.
+    """Return the page with only its first sentences, lines and rows, which have up to `tokens` tokens. Pure.
 
-    Raises `UnreadableDocument` if not even the first one fits.
+    Raises `UnreadableDocument` if not even the first of them fits.
     """
     taken = _make_shortener(tokens)
     sections = tuple(

@@ -1,6 +1,6 @@
-"""Fetch a page that a search engine found, and read its beginning, politely and within limits.
+"""Fetch a page that a search engine has found, and read its beginning, within limits.
 
-robots.txt is read before each site's first page, also after redirects to another site. Only text is read, in the
+The robots.txt of a site is read before its first page, also after a redirect to another site. Only text is read, in the
 sandbox, and no more than a model is shown.
 """
 
@@ -30,7 +30,7 @@ _READ_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """The response of a server for a page."""
+    """A server's response with a page."""
 
     url: str  # after redirects
     content: bytes
@@ -39,7 +39,7 @@ class FetchedPage:
 
 
 def fetch_page(web: WebClient, url: str) -> FetchedPage:
-    """Fetch a page if its site allows it. Blocks.
+    """Fetch a page, if its site allows that. Blocks.
 
     Raises:
         UnreadableDocument: The page may not be read, does not exist, or is not text.
@@ -90,5 +90,5 @@ def read_page(sandbox: Sandbox, fetched: FetchedPage, tokens: int, now: datetime
 
 
 def warm_up(sandbox: Sandbox) -> None:
-    """Start the sandbox's process before there is a page to read. Blocks."""
+    """Start the sandbox's process before it is needed for a page. Blocks."""
     sandbox.call(read_nothing)

@@ -1,7 +1,7 @@
 """Search the web for passages: an engine finds pages, and the beginnings of the best are read, all within seconds.
 
-Pages are fetched concurrently, but one at a time from each host, over all turns. Unreadable pages are replaced by the
-next in the engine's order; if none can be read, that is an outage.
+Pages are fetched concurrently, but only one at a time from each host, over all turns. An unreadable page is replaced by
+the next one in the engine's order. If no page can be read, that counts as a failure of the search.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class ReadingBounds:
 
 
 class WebSearch:
-    """One engine, and the threads that fetch and read for it; works within a `with` block."""
+    """One engine, and the threads that fetch and read pages for it. It is used as a `with` block."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class WebSearch:
         self._stack.close()
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
-        """Return passages from the beginnings of at most `pages` pages, in the engine's order, except those to `skip`.
+        """Return passages from the beginnings of at most `pages` pages, in the engine's order, without those in `skip`.
 
         Raises:
             SourceUnavailable: The engine failed, or none of the pages that it found can be read.
@@ -135,7 +135,7 @@ class WebSearch:
         return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
 
     async def _load(self, url: str) -> Page:
-        """Return a page; concurrent searches share one request, even if it fails."""
+        """Return a page. Concurrent searches share one request for it, even if the request fails."""
         async with self._hosts.setdefault(urlsplit(url).netloc, asyncio.Lock()):
             now = asyncio.get_running_loop().time()
             until, loaded = self._recent.get(url, (now, None))
@@ -169,7 +169,7 @@ class WebSearch:
         return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
 
     async def _fetch(self, client: WebClient, work: Callable[[], T]) -> T:
-        """Run a function that uses a client in a thread; the client is stopped when the caller is cancelled."""
+        """Run a function that uses a client in a thread. If the caller is cancelled, the client is stopped."""
         self._clients.add(client)
         try:
             return await self._fetching.run(_run_within, client, work)
