@@ -45,7 +45,7 @@ class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
         ...
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
-        """Return passages of at most so many pages, except those to `skip`. Raises `SourceUnavailable`."""
+        """Return passages of at most `pages` pages, without those to `skip`. Raises `SourceUnavailable`."""
         ...
 
 
@@ -87,7 +87,7 @@ class App:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force now. Callers that read them again after an `await` take a `snapshot`."""
+        """The settings in force now. Callers that read them again after an `await` should take a `snapshot`."""
         return self.settings_source.current
 
     def snapshot(self) -> "App":

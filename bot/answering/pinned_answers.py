@@ -111,7 +111,7 @@ async def build_pinned(
     Each sentence of a corrected text must pass the gate: the local check and, if one is configured, the model.
 
     Raises:
-        UnfitAnswer: It cannot be pinned.
+        UnfitAnswer: The answer cannot be pinned.
         UnsupportedText: The passages do not certainly support some sentences of the corrected text.
         StorageError: The passages cannot be looked up.
         ValueError: The record has an unknown format.
@@ -175,7 +175,7 @@ def _require_fit(record: TurnRecord | None) -> TurnRecord:
 
 
 def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
-    """Return the evidence of a footnote: one piece for each part of the passage that its quote joins."""
+    """Return a footnote's evidence, with one piece for each part of the passage that its quote joins."""
     pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
     starts = [(passage.text.find(piece), piece) for piece in pieces]
     return tuple(

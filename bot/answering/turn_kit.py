@@ -83,7 +83,7 @@ class PreparedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnTools:
-    """The tools of one turn: its kit, and the gate and recorder, whose results are read at its end."""
+    """The tools of one turn: its kit, and the gate and recorder, whose results are read at the turn's end."""
 
     kit: Kit
     gate: Gate
@@ -102,7 +102,7 @@ class Outcome:
 
 
 def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
-    """Build the tools of a turn, and start its time. `supports` is its local check; `tell` receives its events."""
+    """Build the tools of a turn, and start its time limit. `supports` is its local check; `tell` gets its events."""
     deadline = time.monotonic() + turn.limits.seconds
     recorder = Recorder(build_search(app, turn.scope), report=tell, web=build_web_search(app, turn.scope))
     seen = Conversation(turn.talk.turns[-turn.limits.turns :])
@@ -291,7 +291,7 @@ def classify_error(error: Exception, language: str, *, seconds: float, late: boo
 
 
 def describe_bug(error: Exception) -> Failure:
-    """Return the failure for an unexpected error, shortened: a library's message may hold whole documents."""
+    """Return the failure for an unexpected error. It is shortened, because the message may hold whole documents."""
     return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
 
 

@@ -86,7 +86,7 @@ async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
 
 
 async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
-    """Return the home's service; None if another process holds it and may release it. `waited`: seconds so far."""
+    """Return the home's service; None if another process holds it and may release it. `waited`: seconds until now."""
     # A server is tried first: it answers within milliseconds, and heavy modules are loaded only if there is none.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote
@@ -125,7 +125,7 @@ async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The functions with which commands open a home, a model or a server; tests replace single ones."""
+    """The functions with which commands open a home, a model or a server; tests replace some of them."""
 
     open_home: Callable[[Settings], AbstractAsyncContextManager[BotService]] = _open_home
     """For commands that also work next to a running server."""

@@ -175,7 +175,7 @@ class CommandGroup(TyperGroup):
     """Our commands and those of plugins; only the command that the user names is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is Click's
-        """Return all names: ours in the order of first use, then those of plugins."""
+        """Return the names of all commands: ours in the order in which users need them, then those of plugins."""
         return [*COMMANDS, *sorted(_find_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is Click's

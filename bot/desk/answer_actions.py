@@ -83,7 +83,10 @@ class AnswerActions:
             return replace(view, receipt=await self._render_receipt(turn))
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
-        """Return the readable pages that the conversation's answers cite, or a text that does not say why none are."""
+        """Return the readable pages that the conversation's answers cite.
+
+        If there are none, a text does not reveal why.
+        """
         async with self._deny_outage(language):
             here = await find_searchable_corpora(self._app, by)
             rows = await self._app.queue.conversation(conversation, limit=_MAX_QUESTIONS)
@@ -269,7 +272,7 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def build_note_question(question: Question) -> Question:
-    """Return the question under which the note "this answer no longer holds" is posted in the question's thread."""
+    """Return a variant of the question, to which the note "this answer no longer holds" is posted as an answer."""
     return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
 
 
@@ -298,12 +301,12 @@ def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
 
 
 def _build_shared_question(question: Question, by: Asker) -> Question:
-    """Return the question as it is posted in the channel, for everyone there, when its answer is shared."""
+    """Return the question to which its shared answer is posted in the channel, visible to everyone there."""
     return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
 
 
 def _build_shared_view(turn: AuthorizedTurn, name: str, *, ask: bool) -> View:
-    """Return the view for the channel; counts of claims are left out unless all their passages are readable."""
+    """Return the view of a shared answer; counts of claims are left out unless all their passages are readable."""
     checks, language = turn.record.task == "check", turn.record.language
     who = shorten_line(name, MAX_NAME) or translate("share_somebody", language)
     asked = {"name": who, "question": shorten_question(turn.question.text)}

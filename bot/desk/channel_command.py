@@ -86,7 +86,7 @@ async def write_digest(app: App, by: Asker, now: datetime, language: str) -> str
 def render_digest(
     groups: Sequence[QuestionGroup[TurnSummary]], nearest: Nearest, owners: Mapping[str, str], language: str
 ) -> str:
-    """Return the groups as lines, each under the corpus that most of its questions were nearest to; pure."""
+    """Return the groups of questions as lines, each under the corpus nearest to most of its questions; pure."""
     if not groups:
         return translate("digest_none", language, days=DIGEST_DAYS)
     by_corpus = defaultdict[str, list[str]](list)

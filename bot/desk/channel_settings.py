@@ -73,7 +73,7 @@ async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
 
 
 def narrow_channel_settings(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:
-    """Return a channel's settings under overrides, which never widen them."""
+    """Return a channel's settings with its admins' overrides applied, which never widen them."""
     known = {key: narrow for key, narrow in CHANNEL_KEYS.items() if key in overrides}
     changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in known.items()}
     return replace(ceiling, **changes)
@@ -172,7 +172,7 @@ async def change_channel(
 async def describe_channel(
     app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Return an admin's channel's settings, and how to change them. Raises `ChangeRefused` or `StorageError`."""
+    """Return the settings of an admin's channel, and how to change them. Raises `ChangeRefused` or `StorageError`."""
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)

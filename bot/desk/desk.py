@@ -144,7 +144,7 @@ class Desk:
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
-        """Retract an answer for its asker or a governor of the channel; return whether done. Raises `StorageError`."""
+        """Retract an answer for its asker or a governor of the channel; False for others. Raises `StorageError`."""
         row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False

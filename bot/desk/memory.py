@@ -60,7 +60,7 @@ async def recall_conversation(
 def merge_exchanges(
     own: Iterable[Exchange], messages: Iterable[ConversationMessage], scope: Collection[str] = ()
 ) -> tuple[Turn, ...]:
-    """Return exchanges and messages by time, each answer directly after its question; pure.
+    """Return exchanges and messages in order of time, each answer directly after its question; pure.
 
     Our messages that only the platform has count as based on every corpus of the `scope`.
     """
@@ -75,8 +75,8 @@ def select_turns(
     """Return the remembered turns of an earlier question, which ended with `outcome`, and of its answer; pure.
 
     Retracted turns, turns that only another asker saw, and turns with unreadable sources are not remembered. If no
-    answer was shown, only the question is. `turn` is None if it never ran; `by` is the question asked now, `scope` what
-    can be read there.
+    answer was shown, only the question is remembered. `turn` is None if it never ran; `by` is the question asked now,
+    `scope` has the corpora that can be read in its place.
     """
     if outcome in _WITHDRAWN or (turn and (turn.retracted or not turn.corpora <= set(scope))):
         return ()

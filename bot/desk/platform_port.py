@@ -39,7 +39,7 @@ class PlatformUnavailable(PlatformError):
 
 
 class CannotPost(PlatformError):
-    """The platform permanently refuses posts there."""
+    """The platform permanently refuses posts in this place."""
 
     kind = "cannot_post"
 
@@ -62,7 +62,7 @@ class AccessDenied(PlatformUnavailable):
     kind = "access_denied"
 
     def for_good(self) -> CannotPost:
-        """Return this error as a permanent one, for the start of a platform: no work is running yet that could wait."""
+        """Return this error as a permanent one, to raise when a platform starts: no work is running that could wait."""
         return CannotPost(str(self), hint=self.hint)
 
 
@@ -121,7 +121,7 @@ class Platform(Protocol):
         ...
 
     async def tell(self, question: Question, text: str) -> None:
-        """Notify the asker at most once, without storing anything: the question could not be accepted."""
+        """Notify the asker, at most once and without storing anything, that the question could not be accepted."""
         ...
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:

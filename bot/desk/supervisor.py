@@ -19,7 +19,7 @@ SOON_SECONDS = 0.25  # how long an event's work may take before the event is ack
 
 
 class TaskSupervisor:
-    """Keeps running tasks, and logs their errors, as no caller may be awaiting them."""
+    """Keeps running tasks, and logs their errors, because no caller may be awaiting them."""
 
     def __init__(self) -> None:
         self._tasks = set[asyncio.Task[Any]]()
@@ -64,7 +64,7 @@ async def _await_work(work: Awaitable[T]) -> T:
 
 @asynccontextmanager
 async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterator[asyncio.Task[T]]:
-    """Run a task during the block, and cancel it at its end."""
+    """Run a task during the block, and cancel it at the block's end."""
     task = asyncio.create_task(work, name=name)
     try:
         yield task
@@ -89,7 +89,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) -> float:
-    """Return the seconds to wait after a failed attempt, counted from 0: twice as long each time."""
+    """Return the seconds to wait after failed attempt number `attempt`, counted from 0. They double each time."""
     return min(longest, first * 2.0 ** min(attempt, 10))
 
 

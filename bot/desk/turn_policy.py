@@ -77,7 +77,7 @@ def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
 def decide_budget(
     limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
 ) -> BudgetDecision:
-    """Decide by the limits; 0 means no limit."""
+    """Decide whether a question may be answered within these limits; a limit of 0 means no limit."""
     day, month = (
         f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
     )
@@ -143,7 +143,7 @@ class _LastQuestion:
 
 
 class Cooldown:
-    """Lets each person ask once in so many seconds."""
+    """Lets each person ask only once within some seconds."""
 
     def __init__(self, seconds: Callable[[], float], now: Callable[[], float] = monotonic) -> None:
         """Create the cooldown. `seconds` returns the wait after a question that is asked now; 0 for none."""
@@ -255,7 +255,7 @@ class TurnPolicy:
         return TurnPlan(chosen, run, budget.notice, is_readable=partial(self._is_still_readable, scope))
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
-        """Return the final view, with the nearest pages and buttons that may be shown there now."""
+        """Return the final view, with the nearest pages and buttons that may be shown in the question's place now."""
         app = self.app.snapshot()
         channel = await load_channel_settings(app, question.place.channel_id)
         here = await find_searchable_corpora(app, question.asker)

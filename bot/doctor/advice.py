@@ -118,7 +118,7 @@ def advise_comparison(facts: ExamFacts) -> Advice | None:
 
 
 def advise_streamed_text(facts: ExamFacts) -> Advice | None:
-    """Point out streamed replies, which are always text, that cannot be parsed often enough."""
+    """Point out that too many streamed replies, which are always text, cannot be parsed."""
     free = {kind.name for kind in CALL_KINDS if not kind.structured}
     streamed = ((name, figures) for name, figures in facts.figures.items() if name in free)
     poor = {name: figures for name, figures in streamed if figures.readable < POOR_FORMAT * figures.cases}
@@ -147,7 +147,7 @@ def advise_context(facts: ExamFacts) -> Advice | None:
 
 
 def advise_thinking(facts: ExamFacts) -> Advice | None:
-    """Advise to declare that a model thinks, so that no first call has to detect it."""
+    """Advise to declare that a model thinks, so that no extra call is needed to find that out."""
     thought = sum(figures.thought for figures in facts.figures.values())
     if facts.settings.thinks is not None or thought <= THINKING_SHARE * facts.calls:
         return None
@@ -249,7 +249,7 @@ def advise_concurrency(facts: ExamFacts) -> Advice | None:
 
 
 def advise_slow_calls(facts: ExamFacts) -> Advice | None:
-    """Advise more time for calls that nearly used it up."""
+    """Advise a longer time limit if calls nearly used it up."""
     settings = facts.settings
     slowest = max((kind.slow_seconds for kind in facts.figures.values()), default=0.0)
     if slowest <= SLOW_SHARE * settings.timeout_seconds or advise_silence(facts):
@@ -262,7 +262,7 @@ def advise_slow_calls(facts: ExamFacts) -> Advice | None:
 
 
 def advise_slow_turns(facts: ExamFacts) -> Advice | None:
-    """Advise more time for turns that nearly used it up."""
+    """Advise a longer time limit for a turn if turns nearly used it up."""
     seconds = estimate_turn_seconds(facts.figures)
     if seconds is None or seconds <= SLOW_SHARE * facts.turn_limit:
         return None

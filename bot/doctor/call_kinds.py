@@ -252,7 +252,7 @@ class CallKind:
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """Return the kinds of calls that a system makes at these stages (default: all); a `student` refines nothing."""
+    """Return the kinds of calls that a system makes at these stages (default: all); a `student` never refines."""
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls and (not stages or kind.stage in stages))
     return tuple(kind for kind in own if not (student and kind.stage == "refine"))

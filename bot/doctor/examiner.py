@@ -54,7 +54,7 @@ class Examination:
 
     @property
     def fault(self) -> PipelineError | None:
-        """Why nothing was measured; None if anything was."""
+        """Why nothing was measured; None if anything was measured."""
         ended = [outcome.fault for outcomes in self.outcomes.values() for outcome in outcomes]
         return next(iter((*ended, *self.cut_short.values())), None) if all(ended) else None
 

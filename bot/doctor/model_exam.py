@@ -26,8 +26,8 @@ from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
     """Format all advice as lines of `footnote.toml`.
 
-    Advice changes `TABLE.key` or `model.stages.STAGE.key`. As each stage is one inline table, its current settings in
-    `stages` are repeated.
+    Advice changes `TABLE.key` or `model.stages.STAGE.key`. Because each stage is one inline table, its current settings
+    in `stages` are repeated.
     """
     tables: dict[str, dict[str, Any]] = {}
     for name, value in (change for each in advice for change in each.changes.items()):

@@ -164,7 +164,7 @@ class VariantFigures:
 
     @property
     def right(self) -> float:
-        """The share of structured replies that was right."""
+        """The share of structured replies that were right."""
         return self._compute_share("right")
 
     def _compute_share(self, count: str) -> float:

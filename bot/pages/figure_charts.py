@@ -58,7 +58,7 @@ _STYLES = ("line", "other")
 
 
 def draw_charts(rows: Sequence[Figures], zone: tzinfo) -> tuple[Chart, ...]:
-    """Draw the charts of figures over time, with one row for each step of time; empty without rows."""
+    """Draw the charts of figures over time. `rows` has one row for each step of time; empty without rows."""
     return tuple(_draw(rows, zone, *about) for about in _CHARTS) if rows else ()
 
 

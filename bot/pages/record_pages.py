@@ -146,7 +146,7 @@ class RecordPages:
         raise NotFound("The record has no such answer.")
 
     async def _record_read(self, visit: Visit, turn_id: str, facts: Mapping[str, Any]) -> None:
-        """Record who reads what. Raises `StorageError`: nothing is shown then."""
+        """Record who reads what. If this raises `StorageError`, nothing may be shown."""
         stated = {name: value for name, value in facts.items() if value}
         body = {"by": visit.visitor.asker.user_id, **stated}
         await self.records.audit.append(LogEntry(turn_id, EntryKind.READ, body))
@@ -186,7 +186,7 @@ _DIGITS = 18  # of a number that the database can compare
 
 
 def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime | None, str]:
-    """Return the beginning or the end of a day, and the error in it if any."""
+    """Return the beginning or the end of a day, and an error message, which is empty if the day can be read."""
     if not typed:
         return None, ""
     try:

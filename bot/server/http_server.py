@@ -205,7 +205,7 @@ def _explain_bind_error(error: OSError) -> str:
 
 
 def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Build the application: `/healthz`, `/readyz` with the results of `checks`, and `routes`, which may still grow."""
+    """Build the application: `/healthz`, `/readyz` with the results of `checks`, and `routes`; more may be added."""
     readiness = Readiness(checks, redact)
 
     async def healthz(_: Request) -> Response:

@@ -186,7 +186,7 @@ async def _run_server(
     stopping: StopRequest,
     asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
-    """Serve within the block, and yield the platform connections. Local commands are served first."""
+    """Serve within the block, and yield the platform connections. The control socket is served first."""
     notify = build_notify(os.environ)
     async with (
         keep_alive(notify, os.environ),

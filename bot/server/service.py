@@ -116,7 +116,7 @@ class LocalService:
         return self._refreshing.locked()
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Ingest one document again from these sources, by corpus; return a report for each corpus that has it."""
+        """Ingest one document again; return a report for each corpus that has it. `sources` are by corpus."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.reread_document(self.app, address, sources, self._around)
@@ -223,5 +223,5 @@ def is_large_dump(source: SourceSettings) -> bool:
 
 
 def hash_source(source: SourceSettings) -> str:
-    """Return a short hash of a source's settings; a change invalidates the checkpoint."""
+    """Return a short hash of a source's settings; if they change, the checkpoint of a refresh becomes invalid."""
     return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ class SettingsError(Exception):
 
 
 def join_errors(errors: Sequence[SettingsError]) -> SettingsError:
-    """Return one error that reports all of these."""
+    """Return one error that reports all these errors."""
     if len(errors) == 1:
         return errors[0]
     first, *others = errors

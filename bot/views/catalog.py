@@ -50,7 +50,7 @@ def find_apology(kind: str, language: str) -> str:
 
 
 def render_failure(status: Status, failure: Failure, language: str) -> str:
-    """Return the reply in place of an answer, without technical details: the asker cannot fix what failed."""
+    """Return the reply in place of an answer, without technical details, because the asker cannot fix what failed."""
     sentence = find_apology(failure.kind, language)
     if status is Status.REFUSED:
         return sentence or failure.message

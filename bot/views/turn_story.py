@@ -157,8 +157,8 @@ def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozense
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
     """Return the story of a turn from its entries, oldest first; None if the turn was never opened.
 
-    `found` are further passages by id, as stored now. They have the text of that time, because an id is derived from
-    the text.
+    `found` are further passages by id, as stored now. Their text is the same as at the time of the turn, because an id
+    is derived from the text.
     """
     opened = next((entry for entry in entries if entry.kind is EntryKind.TURN_OPENED), None)
     if opened is None:

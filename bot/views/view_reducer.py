@@ -56,7 +56,7 @@ def shorten_question(text: str) -> str:
 
 
 def shorten_line(text: str, most: int) -> str:
-    """Return a text on one line, shortened to so many characters."""
+    """Return a text on one line, shortened to at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
@@ -92,8 +92,8 @@ def apply_event(view: View, event: Event) -> View:
 def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
     """Return the final view of an answer; if there are no sentences, the view shows our own text.
 
-    The language and notice of `view` stay. An answer that `only_asker` sees can be shared, any other retracted; `ask`:
-    whether there are contact people.
+    The language and notice of `view` stay. An answer that `only_asker` sees can be shared, any other answer can be
+    retracted; `ask`: whether there are contact people.
     """
     answer, language = result.answer, view.language
     answered = answer.status is Status.ANSWERED

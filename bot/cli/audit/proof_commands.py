@@ -71,7 +71,7 @@ def key(
 ) -> None:
     """Print the record's public key, so that you can note it elsewhere. With --new, make a new key first.
 
-    Checkpoints signed by an earlier key stay valid: the record states from when on each key is used.
+    Checkpoints signed by an earlier key stay valid: the record states since when each key has been used.
     """
     with open_command(context, as_json=as_json) as ctx:
         path = ctx.settings.record.key_path
@@ -109,7 +109,7 @@ def restored(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Record and sign that a backup was restored, so that checkpoints of the lost entries are no longer a fault."""
+    """Record and sign that a backup was restored, so that checkpoints of the lost entries no longer count as faults."""
     with open_command(context, as_json=as_json) as ctx:
         signing_key, head = load_key(ctx.settings.record.key_path), _read_heads([lost], ())[0]
         note = ctx.call_records(lambda records: _record_restore(records, signing_key, head.note, why))

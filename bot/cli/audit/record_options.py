@@ -61,7 +61,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def choose_turns(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds these options, by default all. The command receives their values as `chosen`."""
+    """Return a decorator that adds the options `names`, by default all. The command gets the values as `chosen`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)

@@ -1,4 +1,4 @@
-"""Run `footnote ingest`: a command for each source that has one, and those for all sources of the settings."""
+"""Run `footnote ingest`: a command for most types of source, and the commands for all configured sources."""
 
 import inspect
 from collections.abc import Mapping, Sequence

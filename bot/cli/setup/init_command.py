@@ -51,7 +51,7 @@ def write_starter(path: Path) -> Path:
 
 
 def _read_starter() -> str:
-    """Return the text of the starter file, which includes each platform's own text on its table."""
+    """Return the text of the starter file, which includes each platform's own text about its table."""
     text = resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8")
     folders = (resources.files(entry.settings.__module__) for entry in load_platforms().values())
     tables = [file.read_text(encoding="utf-8") for folder in folders if (file := folder / "starter.toml").is_file()]

@@ -73,7 +73,7 @@ def make_missing_fault(what: str, how: str) -> Fault:
 
 
 def find_choices(answer: str, titles: Sequence[str]) -> list[int]:
-    """Return the indexes that an answer chooses, by numbers or beginnings of titles; empty if it is invalid. Pure."""
+    """Return the indexes of the titles that an answer chooses, by number or beginning; empty if invalid. Pure."""
     plain = [title.casefold() for title in titles]
     # A title may contain a comma, or blanks.
     for parts in ([answer], answer.split(","), answer.replace(",", " ").split()):
@@ -123,7 +123,7 @@ class Prompter:
     def choose(
         self, titles: Sequence[str], *, several: bool = False, default: str = "", keep: bool = False
     ) -> list[int]:
-        """Return the chosen indexes; empty to keep the current choice."""
+        """Return the indexes of the chosen titles; empty if the user keeps the current choice."""
         for number, title in enumerate(titles, start=1):
             self.show(title, f"{number})")
         more = f" (Enter: {default})" if default else " (Enter: as it is)" if keep else ""

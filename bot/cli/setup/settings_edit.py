@@ -41,7 +41,7 @@ def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
 
 
 def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "") -> str:
-    """Return the text with an entry added at its end to the array of tables `table`."""
+    """Return the text with an entry of the array of tables `table` appended."""
     note = [f"# {comment}"] if comment else []
     block = [*note, f"[[{table}]]", *(f"{key} = {format_toml(value)}" for key, value in values.items())]
     return "\n".join([*text.rstrip("\n").split("\n"), *([""] if text.strip() else []), *block]) + "\n"

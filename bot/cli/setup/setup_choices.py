@@ -111,7 +111,7 @@ def list_variables(choices: SetupChoices) -> dict[str, str]:
 
 
 def edit_variables(text: str, variables: Mapping[str, str]) -> str:
-    """Return the text of a file of variables with these set, one a line."""
+    """Return the text of a file of variables with these `variables` set, one per line."""
     lines = text.splitlines() or VARIABLES_HEAD.splitlines()
     others = [line for line in lines if line.partition("=")[0].removeprefix("export ").strip() not in variables]
     return "\n".join([*others, *(f"{name}={_quote(value)}" for name, value in variables.items())]) + "\n"

@@ -213,7 +213,7 @@ async def _suggest_questions(services: Services, settings: Settings, corpora: Se
 
 
 def list_next_steps(choices: SetupChoices, question: str, start: str = SERVE) -> list[str]:
-    """List the commands to run, and the steps on platforms; `start` makes a server use the settings. Pure."""
+    """List the commands to run, and the steps on platforms. `start`: the command that applies the settings. Pure."""
     steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
     steps += [start] if start and (choices.platforms or start != SERVE) else []
     for choice in choices.platforms:

@@ -89,7 +89,7 @@ def _try_writing(folder: Path) -> None:
 
 
 def write_plan(plan: SetupPlan) -> None:
-    """Write the files. Raises `SettingsError` if the new settings are invalid, and changes nothing then."""
+    """Write the files. Raises `SettingsError` if the new settings are invalid; then nothing is changed."""
     written = dict[Path, Path]()  # drafts, by the file that each replaces
     try:
         if plan.text != plan.before:

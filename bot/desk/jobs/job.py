@@ -1,4 +1,4 @@
-"""Define a job, a question between intake and completion: its stored form, state, interrupts and ports."""
+"""Define a job, which is a question between intake and completion: its stored form, state, interrupts and ports."""
 
 import asyncio
 import logging

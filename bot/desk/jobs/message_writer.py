@@ -5,8 +5,8 @@ for our messages. If the platform cannot be asked, the intention is stored only 
 posted twice.
 
 Progress views are optional: only the newest is shown, never faster than the platform's pace, and none after a permanent
-failure. The answer is retried until it is shown. Progress is first shown by a sign, such as that the bot is typing. An
-answer within seconds then needs a single post and no edit; platforms allow few edits.
+failure. The answer is retried until it is shown. Progress is first shown by a sign that needs no post, such as that the
+bot is typing. An answer within seconds then needs a single post and no edit; platforms allow few edits.
 """
 
 import asyncio
@@ -155,7 +155,7 @@ class MessageWriter:
         return removed.messages
 
     async def settle(self) -> None:
-        """Wait for the view that is being shown. It is not cancelled, because it could have been shown all the same."""
+        """Wait for the view that is being shown. It is not cancelled, because it might be shown nevertheless."""
         self._closing.set()
         self._latest = None
         if self._pump is not None:
@@ -202,7 +202,7 @@ class MessageWriter:
             await self._clock.sleep_unless(self._closing, pause)
 
     async def _show_by_sign(self, view: View) -> bool:
-        """Show a sign for a view; return whether no post is needed for now."""
+        """Show a progress sign, such as typing, before a view is posted; return whether no post is needed for now."""
         waiting, changeable = self._waiting, self.ways.edits
         if self.begun or (self._signed and not waiting):
             return not changeable

@@ -37,7 +37,7 @@ _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job in the scheduler's state. A higher ticket was accepted later."""
+    """A job in the scheduler's state. A job with a higher ticket was accepted later."""
 
     ticket: int
     channel: str
@@ -144,7 +144,7 @@ class Scheduler:
         return self._jobs.get(ticket)
 
     def count_before(self, key: str) -> int:
-        """Return how many questions are answered before a waiting one; 0 for any other."""
+        """Return how many questions are answered before a waiting one; 0 if it does not wait."""
         waiting = (job for job in self._jobs.values() if job.question.key == key and self._is_waiting(job))
         return next((count_ahead(self._state, job.ticket) for job in waiting), 0)
 
@@ -193,7 +193,10 @@ class Scheduler:
         return self._tasks.spawn(work)
 
     def enqueue(self, row: QueuedQuestion) -> None:
-        """Enqueue a question unless it is present or its platform is unconnected; a retraction starts immediately."""
+        """Enqueue a question unless it is in the queue already or its platform is not connected.
+
+        A retraction starts immediately.
+        """
         platform = self._platforms.get(row.channel.partition(":")[0])
         if self._leases is None or platform is None or row.ticket in self._jobs:
             return

@@ -119,7 +119,7 @@ async def run_job(job: Job) -> bool:
 async def _claim(job: Job) -> bool:
     """Claim a job; return whether this process may run it. Only a retraction waits for the database.
 
-    The id of the first turn is stored at the same time, and that posting begins.
+    This also stores the id of the first turn, and the fact that posting begins.
     """
     context, removes = job.context, job.interrupt is Interrupt.REMOVE
     turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
@@ -182,7 +182,7 @@ async def _find_next_step(job: Job) -> RecoveryStep:
 
 
 async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | None:
-    """Run a step; by default the next one."""
+    """Run `step`; if it is None, the next step."""
     step = step or await _find_next_step(job)
     match step.action:
         case RecoveryAction.ASK:

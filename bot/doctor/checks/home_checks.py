@@ -142,7 +142,7 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the Chroma server, if one is configured, can be written, searched and cleaned, by trying."""
+    """Check, by trying, that the Chroma server can be written, searched and cleaned, if one is configured."""
     place = scene.settings.chroma_location
     if not isinstance(place, ChromaServer):
         return ()

@@ -16,7 +16,7 @@ Ask = Callable[[Sequence[str]], str]
 
 
 async def check_reader_programs(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the programs enabled in `[ingest]` are installed, and tesseract with its languages."""
+    """Check that the programs enabled in `[ingest]` are installed, and that tesseract has its languages."""
     return await asyncio.to_thread(lambda: tuple(examine_programs(scene.settings.ingest.programs)))
 
 

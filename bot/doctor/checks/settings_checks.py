@@ -41,7 +41,7 @@ async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the configured systems exist, in general and by channel."""
+    """Check that the systems named in the settings, for all channels or for one, exist."""
     named = {"system": scene.settings.system} | {channel.id: channel.system for channel in scene.settings.channel}
     return tuple(result for place, name in named.items() if name for result in _check_system(place, name))
 
@@ -84,7 +84,7 @@ async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def build_platform_check(entry: PlatformEntry) -> HealthCheck:
-    """Return the check of a platform: of the form of its secrets and, if they are valid, of the connection."""
+    """Return a platform's check, which checks the form of the secrets and, if that is valid, the connection."""
 
     async def check_platform(scene: Inspection) -> Sequence[CheckResult]:
         if not entry.read(scene.settings).configured:

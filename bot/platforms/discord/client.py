@@ -1,8 +1,8 @@
 """Discord's REST API: its routes, its rate limits by bucket and over all calls, and its error codes.
 
 discord.py's own HTTP client is used for its gateway only. It repeats a failed call up to five times, so that a caller
-cannot know whether one try succeeded. It logs addresses, which contain interaction tokens. A call that is cancelled
-during a global rate limit blocks all later calls.
+cannot know whether an earlier try succeeded. It logs addresses, which contain interaction tokens. A call that is
+cancelled during a global rate limit blocks all later calls.
 """
 
 import asyncio

@@ -107,7 +107,7 @@ class DiscordDirectory:
         return self._channels.get(number) or await self._asked.of(number, seconds)
 
     async def find_channel(self, number: str, guild: str) -> events.ChannelInfo | None:
-        """Return a channel or thread, retried while Discord is unreachable; None if it stays unknown."""
+        """Return a channel or thread, retrying while Discord is unreachable; None if it cannot be looked up."""
         look = partial(self.channel, number, guild, PATIENT_SECONDS)
         return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
@@ -311,7 +311,7 @@ def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessag
 
 
 def _is_whole(message: Json) -> bool:
-    """Return whether a copy of a message that is embedded in a reply also shows what the message itself replies to."""
+    """Return whether Discord's embedded copy of a message shows which message it replies to, if it is a reply."""
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) -> bool:
-    """Return whether an interaction was in the bot's DM, or in a server of the team that installed the app."""
+    """Return whether an interaction was in the bot's DM, or in one of the team's servers where the app is installed."""
     return invocation.direct or (invocation.installed and directory.listed(invocation.guild))
 
 
@@ -81,7 +81,8 @@ async def thread_conversation(app: App, channel_id: str, thread: events.ChannelI
 async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *, direct: bool) -> str:
     """Return the conversation whose sources a user asks for; empty if there is none. Raises `StorageError`.
 
-    In a channel it is the user's latest, otherwise the latest that everyone there can see. `direct`: in the bot's DM.
+    In a channel, this is the user's latest conversation; if they have none, it is the latest that everyone there can
+    see. `direct`: in the bot's DM.
     """
     if direct:
         return f"discord:/{channel.id}"
@@ -128,7 +129,8 @@ class DiscordIntake:
     async def welcome(self, entered: events.PlaceUpdate) -> None:
         """Introduce the bot in a server that it joined recently, unless settings turn that off.
 
-        Discord lists all servers at each connection; one may be added to the settings after the bot joined.
+        Discord lists all servers at each connection, also old ones. A server may be added to the settings after the bot
+        joined it.
         """
         now, enabled = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
         if not (enabled and entered.is_new(now)):
@@ -240,7 +242,10 @@ class DiscordIntake:
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
     def _identify(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> Asker:
-        """Return a message's author as an asker, by cached facts; the rest is looked up at their turn."""
+        """Return a message's author as an asker, by cached facts.
+
+        Other facts are looked up when the question is answered.
+        """
         asker = self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
         return replace(asker, name=written.shown_name)
 

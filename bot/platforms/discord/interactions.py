@@ -218,12 +218,12 @@ def _build_field(name: str, label: str, *, style: int, most: int, required: bool
 
 
 def _truncate(text: str, most: int) -> str:
-    """Return at most so many UTF-16 units of a text's beginning."""
+    """Return the beginning of a text, at most `most` UTF-16 units long."""
     return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
 
 
 def _parse_place(data: Json) -> events.ChannelInfo | None:
-    """Return an interaction's channel; with its id alone if Discord does not describe it."""
+    """Return an interaction's channel; if Discord does not describe it, only its id is known."""
     guild = events.read_id(data, "guild_id")
     if channel := events.read_channel(read_object(data, "channel"), guild):
         return channel
@@ -378,7 +378,7 @@ def _describe(occasion: str) -> JsonObject:
 
 
 def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether Discord has our command definitions: they may be registered only a few times a day."""
+    """Return whether Discord has our command definitions. They may be registered only a few times a day."""
     return sorted(map(_compared_fields, ours)) == sorted(map(_compared_fields, theirs))
 
 

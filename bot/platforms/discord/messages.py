@@ -1,6 +1,6 @@
 """Render a view as Discord's messages of Components V2, with buttons, marks and nonces; pure.
 
-Text is escaped once, last. Lengths are counted in UTF-16 units, never less than Discord's count.
+Text is escaped once, in the last step. Lengths are counted in UTF-16 units, never less than Discord's count.
 """
 
 import re
@@ -196,7 +196,7 @@ def render_page(page: MessagePage) -> DiscordMessage:
 
 
 def _render_plain_page(page: MessagePage) -> DiscordMessage:
-    """Return a page as one text component: an edit cannot remove a message's components."""
+    """Return a page as one text component, because an edit cannot remove a message's components."""
     text = "\n\n".join(filter(None, map(render_markdown, page.parts)))
     return DiscordMessage(({"type": TEXT, "content": text or NOTHING},))
 

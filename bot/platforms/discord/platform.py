@@ -97,7 +97,7 @@ class DiscordPlatform:
         return PostedMessages(tuple(sorted(ids, key=int)))
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete posts. Private ones disappear anyway."""
+        """Delete posts. Private posts that can no longer be deleted disappear by themselves."""
         for page, number in enumerate(posted.messages):
             await self._delete(question, page, number)
         self._shown.pop(question.key, None)
@@ -110,7 +110,7 @@ class DiscordPlatform:
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people.
 
-        If the response to the post is lost, look for it before reposting.
+        If the response is lost, look for the post before posting again.
         """
         return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
@@ -173,7 +173,7 @@ class DiscordPlatform:
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
         """Show that the bot is typing, unless it is shown already; return whether it is shown.
 
-        Without `patience`, only an optional call is made, if it fits.
+        If `patience` is 0, the call is made only if the rate limit has room for optional calls.
         """
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
@@ -216,6 +216,6 @@ class DiscordPlatform:
 
 
 def _choose_typing_channel(question: Question) -> str:
-    """Return the channel in which to show typing: the thread of the answer may not exist yet."""
+    """Return the channel or thread in which to show typing; a thread for the answer may not exist yet."""
     place = question.place
     return place.channel if delivery.is_thread_wanted(question) else messages.choose_channel(place)

@@ -265,7 +265,7 @@ async def _load_identity(call: ApiClient) -> DiscordBotIdentity:
 
 
 async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
-    """Register our commands if they changed: registrations are limited."""
+    """Register our commands if they changed, because Discord limits registrations."""
     commands = build_commands(user_install=user_install)
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)
     if not matches_definitions(commands, known or ()):
@@ -275,7 +275,7 @@ async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_instal
 
 @asynccontextmanager
 async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open Discord with the settings' token. Raises `PlatformError`, `StorageError`."""
+    """Open Discord with the configured token. Raises `PlatformError`, `StorageError`."""
     settings = DiscordSettings.read_from(app.settings)
     token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
     async with open_api(token, settings.api_url, observe=observe) as call:

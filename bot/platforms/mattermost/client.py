@@ -1,7 +1,7 @@
 """Mattermost's API v4: its routes, its rate limit and its error codes.
 
-A post is never repeated: callers look for it first if a reply was lost. `pending_post_id` prevents duplicates of a post
-that the server is still saving, for half a minute and on one node of a cluster.
+A post is never repeated: callers look for it first if the response was lost. `pending_post_id` prevents duplicates of a
+post that the server is still saving, for half a minute and on one node of a cluster.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -106,12 +106,15 @@ class MattermostDirectory:
         self._channels.forget(channel)
 
     async def find_channel(self, number: str) -> ChannelInfo | None:
-        """Return a channel, retried while Mattermost is unreachable; None if it stays unknown."""
+        """Return a channel, retrying while Mattermost is unreachable; None if it cannot be looked up."""
         look = partial(self._channels.of, number, PATIENT_SECONDS)
         return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
     def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
-        """Return a user in a channel as an asker, by cached facts; the rest is looked up at their turn."""
+        """Return a user in a channel as an asker, by cached facts.
+
+        Other facts are looked up when the question is answered.
+        """
         asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         person = self._people.known(user) or _UNKNOWN
         return place_asker(asker, channel, person, {channel.team} & self.teams, self.settings, ())
@@ -186,7 +189,7 @@ class MattermostDirectory:
         return not member.get("delete_at")
 
     async def _administers(self, channel: str, user: str) -> bool | None:
-        """Return whether a user administers a channel; None if they are no member, or it is unknown."""
+        """Return whether a user administers a channel; None if they are not a member, or if that is unknown."""
         try:
             member = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
         except PlatformError:
@@ -248,7 +251,7 @@ async def read_conversation(
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its thread or DM, oldest first.
 
-    A message that begins a thread in a channel has none.
+    A message that begins a thread in a channel has no earlier messages.
     """
     place, before = question.place, count_milliseconds(question.at)
     if place.workspace and place.thread in {"", question.message}:

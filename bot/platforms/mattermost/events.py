@@ -142,12 +142,15 @@ def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
 
 
 def _is_automatic(props: Json) -> bool:
-    """Return whether a bot or an integration wrote a post: bots could answer each other endlessly."""
+    """Return whether a bot or an integration wrote a post.
+
+    Such posts are ignored, as bots could answer each other endlessly.
+    """
     return any(str(props.get(name, "")).lower() == "true" for name in _AUTOMATIC)
 
 
 def _parse_invitation(post: Json, us: MattermostBotIdentity) -> Invited | None:
-    """Parse the server's post that the bot was added to a channel; None if someone else was added."""
+    """Parse the server's post which reports that the bot was added to a channel; None if someone else was added."""
     channel, by, added = post.get("channel_id"), post.get("user_id"), read_object(post, "props").get("addedUserId")
     ours = post.get("type") == _ADDED and added == us.user
     return Invited(channel, by) if ours and isinstance(channel, str) and isinstance(by, str) else None

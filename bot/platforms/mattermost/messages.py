@@ -1,7 +1,7 @@
 """Render a view as Mattermost's posts, with buttons or reactions and with marks in their properties; pure.
 
-Text is escaped once, last. Lengths are counted in code points, as Mattermost does. The server sends pressed buttons
-to us over HTTP; without them, reactions are used.
+Text is escaped once, in the last step. Lengths are counted in code points, as Mattermost does. The server sends pressed
+buttons to us over HTTP; without an address for this, reactions are used.
 """
 
 import hashlib

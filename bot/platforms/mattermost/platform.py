@@ -34,7 +34,7 @@ class DirectMessages:
         self._call, self._directory, self._callback, self._zone = call, directory, callback, zone
 
     async def tell(self, user: str, view: View | EvidenceView, language: str = "") -> None:
-        """Post in our DM with a user; several posts become a thread there."""
+        """Post a view in our DM with a user. If it needs several posts, they become a thread."""
         channel, root = await self._directory.direct(user), ""
         if isinstance(view, View):
             pages = messages.render_messages(view, self._zone)
@@ -119,7 +119,7 @@ class MattermostPlatform:
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people.
 
-        If the response to the post is lost, look for it before reposting.
+        If the response is lost, look for the post before posting again.
         """
         names = {person: (await self._directory.person(person)).name for person in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
@@ -252,7 +252,7 @@ class MattermostPlatform:
             await self._call(client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
 
     async def _show_typing(self, channel: str, root: str) -> bool:
-        """Show typing, unless it is shown or no optional call fits; return whether it is."""
+        """Show that the bot is typing, unless it is shown or no optional call fits; return whether it is shown."""
         now, place = self._call.pacing.now(), f"{channel}/{root}"
         if now < self._typed.get(place, 0.0):
             return True

@@ -44,7 +44,7 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
-    """Report which of the teams that the bot is in are answered, and configured teams that it is not in; pure."""
+    """Report which of the bot's teams are answered, and which configured teams the bot is not in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
         line = f"Mattermost: no team is configured; the bot is in {known}."

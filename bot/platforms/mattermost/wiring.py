@@ -134,7 +134,7 @@ async def _load_identity(call: ApiClient, wanted: tuple[str, ...]) -> Mattermost
 
 @asynccontextmanager
 async def open_mattermost(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open the server of the settings. Raises `PlatformError`, `StorageError`."""
+    """Open the configured server. Raises `PlatformError`, `StorageError`."""
     settings = MattermostSettings.read_from(app.settings)
     pacing, observe = build_pacing(settings.calls_per_second), partial(app.observe_call, "mattermost")
     async with (

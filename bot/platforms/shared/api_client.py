@@ -1,7 +1,7 @@
 """Call a platform's HTTP API at its rate limit, without ever doing anything twice.
 
-Routes, rates and error codes are data of each platform. The retry loop is our own: those of libraries repeat calls
-that may have succeeded, and cannot run on a test clock.
+Each platform defines its routes, rates and error codes as data. The retry loop is our own. Those of libraries repeat
+calls that may have succeeded, and cannot run on a test clock.
 """
 
 import json

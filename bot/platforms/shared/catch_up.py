@@ -108,7 +108,7 @@ class HistoryReader(Protocol):
 
 
 def read_acceptance_time(last: QueuedQuestion) -> float:
-    """Return about when a question was asked, which is shortly before it was accepted; in seconds since 1970."""
+    """Return approximately when a question was asked: shortly before it was accepted, in seconds since 1970."""
     return last.taken_at.timestamp() - _SKEW
 
 

@@ -109,7 +109,7 @@ class MessageIntake:
         admit: Callable[[Question, str], bool] = lambda _, __: True,
         take: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """Answer an edited question again, if it was accepted. Raises `StorageError`.
+        """Answer an edited question again, if it was accepted before. Raises `StorageError`.
 
         `admit` returns whether the question may be asked again now. `take` accepts a message that was not a question.
         """
@@ -150,7 +150,7 @@ class MessageIntake:
 def build_welcome(by: Asker, place: Place, at: datetime, language: str) -> Question:
     """Return the question that asks the bot to introduce itself in a channel, on behalf of the user who invited it.
 
-    Its key is the channel's, so that the bot introduces itself once, however often it is invited.
+    Its key is made from the channel, so that the bot introduces itself once, however often it is invited.
     """
     key = f"{place.channel_id}/welcome"
     return Question(key, "ask", translate("intro_question", language or "en"), by, place, key, at)

@@ -16,7 +16,7 @@ _MARGIN = 1.02  # calls arrive closer together than they were sent
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most so many calls within so many seconds."""
+    """A rate limit: at most `calls` calls within `seconds` seconds."""
 
     calls: int
     seconds: float = 60.0
@@ -123,7 +123,7 @@ class _Lane:
 
 
 class Lanes:
-    """Keeps rate limits that are known in advance: of each route, or of all together. Implements `Pacing`."""
+    """Keeps rate limits that are known in advance, for each route or for all routes together. Implements `Pacing`."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Lanes:
         return self.room(route, ids) > self._lane(route, ids).window.rate.calls // 2
 
     def room(self, route: Route, ids: Ids = NO_IDS) -> int:
-        """Return how many calls the limit allows now, in addition to waiting ones."""
+        """Return how many calls the limit allows now, in addition to those that already wait."""
         lane = self._lane(route, ids)
         return lane.window.room(self.now()) - len(lane.waiting)
 

@@ -32,7 +32,7 @@ from bot.platforms.shared.rate_limit import Lanes, Rate, Reply, Route
 
 
 def _method(name: str, calls: int, *, repeatable: bool = False) -> Route:
-    """Return a method that Slack allows so many times a minute."""
+    """Return a method that Slack allows `calls` times a minute."""
     return Route("POST", f"/{name}", repeatable, name=name, rate=Rate(calls))
 
 
@@ -65,7 +65,7 @@ class ThreadRefused(RequestRefused):
 
 
 class ChannelUnknown(RequestRefused):
-    """The channel does not exist, or is private without the bot."""
+    """The channel does not exist, or is private and the bot is not in it."""
 
 
 class StreamClosed(PlatformError):

@@ -284,7 +284,7 @@ def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
 
 
 def _parse_joined(event: Json, us: SlackBotIdentity) -> Invited | None:
-    """Parse that the bot was invited to a channel; None if someone else joined."""
+    """Parse the event that the bot was invited to a channel; None if someone else joined."""
     channel, by = event.get("channel"), event.get("inviter")
     if event.get("user") != us.user or not (isinstance(channel, str) and channel):
         return None

@@ -55,7 +55,7 @@ class SlackInvocation:
 
     @property
     def direct(self) -> bool:
-        """Whether it was in a DM with the bot or another user: Slack does not distinguish them."""
+        """Whether the question was asked in a DM with the bot or with another user; Slack does not distinguish them."""
         return is_direct(self.channel)
 
 

@@ -34,7 +34,7 @@ _MARKDOWN = lazy_compile(r"[\\`*_~|\[\]()!]")
 def escape_mrkdwn(text: str) -> str:
     """Escape a text so that mrkdwn shows the same words, without pings, links or formatting.
 
-    In Markdown too it cannot ping or link, but asterisks and backticks are formatting there.
+    In Markdown, the escaped text cannot ping or link either, but asterisks and backticks still format it.
     """
     return _FORMATTING.sub(_escape_formatting, defang_text(text)).translate(_ENTITIES)
 
@@ -121,7 +121,7 @@ def _build_inline(run: TextRun, style: JsonObject) -> JsonObject | None:
 
 
 def _trim_line_breaks(inline: list[JsonObject]) -> Iterator[JsonObject]:
-    """Yield elements without line breaks at both ends: each group begins a new line anyway."""
+    """Yield elements without line breaks at both ends, because each group begins a new line anyway."""
     last = len(inline) - 1
     for place, element in enumerate(inline):
         text = str(element.get("text", ""))
@@ -260,7 +260,7 @@ def render_fallback(page: MessagePage) -> str:
 
 
 def _render_mrkdwn(run: TextRun, left: int) -> str:
-    """Return a run as mrkdwn, cut to the units left; empty if none of it fits."""
+    """Return a run as mrkdwn, cut to at most `left` units; empty if none of it fits."""
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         text = f"<@{run.text}>"
     else:

@@ -139,7 +139,7 @@ class SlackPlatform:
         return await find_our_message(self._call, question, await self._load_user_id())
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete posts. Private ones disappear anyway and cannot be deleted."""
+        """Delete posts. Private posts cannot be deleted, and disappear by themselves."""
         for ts in () if question.only_asker else posted.messages:
             await self._delete(question, ts)
         self._forget(question)
@@ -151,7 +151,7 @@ class SlackPlatform:
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people.
 
-        If the response to the post is lost, look for it before reposting.
+        If the response is lost, look for the post before posting again.
         """
         pages = [
             (message, secrets.token_hex(8))
@@ -286,7 +286,7 @@ class SlackPlatform:
     async def _set_status(self, question: Question, *words: str) -> None:
         """Set the status of a question's thread; an empty status removes it.
 
-        Slack shows the first of `words` after our name, and the others alone.
+        Slack shows the first of `words` after our name, and the other ones without it.
         """
         status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}

@@ -1,4 +1,4 @@
-"""Show unfinished views as live messages, Slack's streaming, to which text and cards can only be appended."""
+"""Show unfinished views as live messages (Slack's streaming), to which text and cards can only be appended."""
 
 import hashlib
 from collections.abc import Iterator
@@ -147,7 +147,7 @@ class LiveMessages:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether an answer may be a live message: it is in a thread, and the rate limit allows to end it."""
+        """Return whether an answer may be a live message: it is in a thread, and the rate limit allows ending it."""
         pacing = self._call.pacing
         open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
         return open_yet and pacing.room(STOP_STREAM) > self.count
@@ -222,7 +222,7 @@ class LiveMessages:
 
 
 def _stream_target(question: Question) -> dict[str, Any]:
-    """Return the place of a live message, and the asker: in a channel Slack requires a recipient."""
+    """Return the place of a live message, and the asker, because Slack requires a recipient in a channel."""
     place, asker = question.place, question.asker
     who = {"recipient_team_id": asker.workspace, "recipient_user_id": asker.user} if asker.user else {}
     return {"channel": place.channel, "thread_ts": place.thread, "task_display_mode": "timeline", **who}

@@ -80,7 +80,7 @@ async def _load_identity(call: SlackApiClient) -> events.SlackBotIdentity:
 
 @asynccontextmanager
 async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
+    """Open the configured workspace. Raises `PlatformError`, `StorageError`."""
     settings = SlackSettings.read_from(app.settings)
     token, observe = settings.bot_token.get_secret_value(), partial(app.observe_call, "slack")
     async with open_api(token, settings.api_url, observe=observe) as call:

@@ -87,7 +87,7 @@ def build_control_app(home: BotService) -> Starlette:
 
 
 def _log_failure(done: TurnResult) -> TurnResult:
-    """Log why a turn of a command failed, unless it was refused, which the asker can correct."""
+    """Log why a turn of a command failed. A refusal is not logged, because the asker can correct its cause."""
     if done.failure and done.answer.status is Status.FAILED:
         cause = explain_failure(done.failure).line()
         log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})

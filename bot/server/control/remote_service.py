@@ -1,4 +1,4 @@
-"""Ask the server that has the home open: `BotService` over its control socket."""
+"""Use the server that has the home open: `BotService` by calls over its control socket."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

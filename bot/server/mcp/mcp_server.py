@@ -1,7 +1,7 @@
-"""Serve MCP over stdio, and over HTTP beneath a server; only this module imports the official library.
+"""Serve MCP over stdio, and over HTTP as part of a server; only this module imports the official library.
 
-Each call is a task. It is cancelled if its caller cancels it, leaves, or breaks the connection; it is then awaited, so
-that its turn closes its record first.
+Each call is a task. It is cancelled if its caller cancels it, leaves, or breaks the connection. The cancelled task is
+awaited, so that its turn closes its record first.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fi
 class Connectable(Protocol):
     @property
     def ready(self) -> str:
-        """Why it is not connected; empty if it is."""
+        """Why the platform is not connected; empty if it is."""
         ...
 
 

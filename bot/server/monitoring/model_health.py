@@ -39,7 +39,7 @@ class WatchedModel:
                     yield part
 
     async def watch(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Probe the model whenever its state is in doubt; endless."""
+        """Probe the model whenever its state is in doubt, until cancelled."""
         while True:
             await self._doubted.wait()
             await self._probe()

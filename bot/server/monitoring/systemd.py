@@ -1,4 +1,4 @@
-"""Notify systemd when the server is ready, alive or stopping, so that it restarts one whose event loop is stuck."""
+"""Notify systemd when the server is ready, alive or stopping, so that systemd restarts a server that is stuck."""
 
 import asyncio
 import logging

@@ -1,4 +1,7 @@
-"""Plan the spans of a turn's trace from its log entries: where its time went. No span contains users' words."""
+"""Plan the spans of a turn's trace from its log entries, which show where its time went.
+
+No span contains users' words.
+"""
 
 import asyncio
 from collections import OrderedDict

@@ -161,7 +161,7 @@ class CitationRecheck:
         return bool(find_verbatim_passage(quote, [hit.passage for hit in hits]))
 
     async def _read(self, entries: tuple[LogEntry, ...]) -> _RecheckedTurn | None:
-        """Return a turn that may still be reported; None for any other."""
+        """Return the turn of these entries if it may still be reported, otherwise None."""
         try:
             record = None if any(entry.erased for entry in entries) else read_turn_record(entries)
         except ValueError:

@@ -71,7 +71,10 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 
 
 def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
-    """Return the web page with this address in a search engine's corpus, or None. Any page can be forgotten."""
+    """Return the page with this address in a search engine's corpus, even if it was never found;
+
+    None for other corpora.
+    """
     key = normalize_address(address) if is_web_corpus(corpus) else ""
     return DocumentRef(corpus, key, key, key) if key else None
 

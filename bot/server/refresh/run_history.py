@@ -98,7 +98,7 @@ class RefreshHistory:
     leases: Leases
 
     async def summarize(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
-        """Return the newest runs and nights, at most `count` of each. Raises `StorageError`."""
+        """Return the newest runs and nightly refreshes, at most `count` of each. Raises `StorageError`."""
         runs = [await resolve_run(run, self.leases, now) for run in await self.runs.recent(count)]
         nights = await self.nights.recent(count)
         holder = await self.leases.holder(NIGHT_LEASE, now)

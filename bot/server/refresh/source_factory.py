@@ -47,7 +47,7 @@ from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 
 
 def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
-    """Return the source of a corpus. The error that is raised if it cannot be opened says what to do."""
+    """Return the source of a corpus. If it cannot be opened, the error says what to do."""
     opened: LiveSource = pkgutil.resolve_name(SOURCE_ENTRIES[given.type].opener)(given, around)
     return opened
 

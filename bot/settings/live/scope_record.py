@@ -16,7 +16,7 @@ _NAMES = "name."  # prefix of the keys of resolved names
 
 
 class ScopeRecord:
-    """The last recorded scope. Every method raises `StorageError`."""
+    """The last recorded scope, that is, who may read what. Every method raises `StorageError`."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit

@@ -94,7 +94,7 @@ class ModelValues(SettingsTable):
         return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
 
     def plain(self) -> ModelSettings:
-        """Return the settings of the adapter."""
+        """Return these values as the settings of the model adapter."""
         given: dict[str, Any] = {name: value for name, value in self if name not in _OURS}
         secrets = {name: Secret(given[name].get_secret_value()) for name in ("api_key", "azure_ad_token")}
         stages = {name: StageSettings(**dict(stage)) for name, stage in self.stages.items()}

@@ -289,7 +289,7 @@ class SearchEngineSettings(SettingsTable):
 
     @property
     def corpus(self) -> str:
-        """The corpus of the pages that it finds; empty if it does not search the web."""
+        """The corpus of the web pages that the engine finds; empty if the web is not searched."""
         return "" if self.type == "corpora" else f"{WEB_PREFIX}{self.type}"
 
 
