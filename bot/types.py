@@ -104,16 +104,12 @@ class ProgressSign(StrEnum):
 
 
 class IntakeStatus(StrEnum):
-    """The outcome of a question's intake."""
-
     NEW = "new"  # stored on disk, and will be answered
     KNOWN = "known"  # accepted before
     REFUSED = "refused"  # not stored; asker notified if possible
 
 
 class QuestionState(StrEnum):
-    """The state of a question in the queue."""
-
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"

@@ -1,7 +1,7 @@
 """Pin an answer to its question, and find the answer that is pinned to a question.
 
 A pinned answer is shown again while the passages that it cites are unchanged, to askers who may read everything behind
-its turn. The two questions must be the same, word for word.
+its turn. The new question must be the same as the pinned one, word for word.
 """
 
 import asyncio

@@ -131,7 +131,7 @@ def advise_streamed_text(facts: ExamFacts) -> Advice | None:
 
 
 def advise_context(facts: ExamFacts) -> Advice | None:
-    """Advise a context window that holds a whole call."""
+    """Advise a context window that holds the longest prompt and its reply."""
     measured = facts.figures.values()
     trimmed = sum(figures.trimmed for figures in measured)
     shortened = sum(figures.shortened for figures in measured)

@@ -47,7 +47,7 @@ class CaseOutcome:
 
 @dataclass(slots=True)
 class Examination:
-    """The measurements of one variant so far."""
+    """The measurements of one variant of the prompts so far."""
 
     outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)  # by kind
     cut_short: dict[str, PipelineError] = field(default_factory=dict)  # why some kinds were not finished
@@ -61,7 +61,7 @@ class Examination:
 
 @dataclass(slots=True)
 class Examiner:
-    """Examines one model in one variant."""
+    """Examines a model with one variant of its prompts."""
 
     llm: LLM
     spent: BudgetMeter

@@ -101,8 +101,6 @@ class RecordUpkeep:
 
 @asynccontextmanager
 async def keep_record(upkeep: RecordUpkeep, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Maintain the record within the block."""
-
     async def watch() -> None:
         while True:
             await upkeep.look()

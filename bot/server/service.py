@@ -122,7 +122,6 @@ class LocalService:
         return await document_lookup.reread_document(self.app, address, sources, self._around)
 
     async def remove(self, corpus: str) -> RefreshReport:
-        """Remove a corpus with all its documents."""
         from ingest.refresh.document_refresh import remove_corpus
 
         known = [info.name for info in await self.app.manifest.catalogue()]

@@ -62,7 +62,7 @@ _LONGEST = 200  # lines of a value
 
 
 def _find_end(lines: list[str], start: int) -> int:
-    """Return the number of the line after a value, which ends where its text becomes valid TOML."""
+    """Return the number of the line after a value. The value ends as soon as its lines are valid TOML."""
     value = lines[start].partition("=")[2].strip()
     if not value.startswith(("[", "{", '"""', "'''")):
         return start + 1

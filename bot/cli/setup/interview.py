@@ -131,7 +131,6 @@ class Interview:
         return [self._platforms.ask(entry) for entry in entries]
 
     def _ask_readers(self, corpora: Sequence[str], platforms: Sequence[PlatformChoice]) -> dict[str, tuple[str, ...]]:
-        """Ask who may read each corpus."""
         self._prompter.head("Who may read what")
         chosen = dict[str, tuple[str, ...]]()
         for corpus in corpora:

@@ -32,8 +32,6 @@ _COMMENTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FolderChoice:
-    """A folder that becomes a corpus."""
-
     corpus: str
     path: Path
     url_base: str = ""

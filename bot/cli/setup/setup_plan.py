@@ -18,8 +18,6 @@ _PUBLIC = 0o644
 
 @dataclass(frozen=True, slots=True)
 class SetupPlan:
-    """The changes to make."""
-
     path: Path
     before: str
     text: str  # of the settings

@@ -287,8 +287,8 @@ class MessageWriter:
     async def _find_posts(self) -> PostedMessages:
         """Ask the platform for our posts. If it returns no post that is new to us, return the stored ones.
 
-        A stored post may be missing in its reply because the post was deleted, which the next edit of it will report.
-        It may also be impossible to find: of messages that only the asker sees, the platform may know only the first.
+        The platform may not return a stored post because it was deleted, which the next edit of it will report. It may
+        also be unable to find the post: of messages that only the asker sees, it may know only the first.
         """
         posted = await self.platform.find(self.question)
         return self.posted if set(posted.messages) <= set(self.posted.messages) else posted

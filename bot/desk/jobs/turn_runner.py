@@ -270,7 +270,6 @@ def _show_event(job: Job, event: Event) -> None:
 
 
 async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
-    """Show the recorded answer."""
     turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     if turn is None or turn.result is None:
         raise AssertionError("only a recorded answer is shown again")

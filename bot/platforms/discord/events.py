@@ -91,8 +91,6 @@ class DiscordMessageDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """A channel or a thread."""
-
     id: str
     kind: int
     guild: str = ""

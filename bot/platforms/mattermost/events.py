@@ -48,8 +48,6 @@ class ChannelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user as the server describes them."""
-
     name: str = ""  # used in mentions
     locale: str = ""
     guest: bool = False

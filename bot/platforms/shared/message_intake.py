@@ -24,8 +24,6 @@ _REMEMBERED = 1_000  # accepted messages whose keys are kept in memory
 
 
 class Audience(StrEnum):
-    """The addressees of a message."""
-
     OURS = "ours"  # the bot
     ANYBODYS = "anybodys"  # no one in particular: the bot may answer
     THEIRS = "theirs"  # others

@@ -168,8 +168,6 @@ async def _await(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class PlatformConnections:
-    """The connections of a server to all of its platforms."""
-
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
         self.failed = asyncio.Event()  # a platform refuses us permanently, or its opening failed
         self.all_tried = asyncio.Event()  # each platform was tried, or is late
@@ -180,7 +178,6 @@ class PlatformConnections:
 
     @property
     def failure(self) -> Exception | None:
-        """The first failure; None if there is none."""
         return next((connection.failure for connection in self.all if connection.failure), None)
 
     @asynccontextmanager

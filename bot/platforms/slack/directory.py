@@ -74,7 +74,6 @@ def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
 
 
 def is_guest(user: Json) -> bool:
-    """Return whether a user is a guest of the workspace; pure."""
     return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
 
 

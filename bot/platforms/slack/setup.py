@@ -71,7 +71,10 @@ async def check_bot(settings: SlackSettings, readers: Collection[str] = ()) -> S
 
 
 def list_missing_scopes(granted: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
-    """Report the scopes that the bot token lacks; user groups need one only if `readers` include a group. Pure."""
+    """Report the scopes that the bot token lacks. Pure.
+
+    If the readers of no corpus include a user group, the scope for user groups is not needed.
+    """
     unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
         if scope not in granted | unneeded:

@@ -20,8 +20,6 @@ from storage.types import DocumentRef, is_web_corpus
 
 @dataclass(frozen=True, slots=True)
 class ForgottenDocument:
-    """A document that was just forgotten."""
-
     document: DocumentRef
     passages: int  # how many of its passages are no longer found
 
@@ -71,10 +69,7 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 
 
 def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
-    """Return the page with this address in a search engine's corpus, even if it was never found;
-
-    None for other corpora.
-    """
+    """Return the page with this address in a search engine's corpus; None for other corpora."""
     key = normalize_address(address) if is_web_corpus(corpus) else ""
     return DocumentRef(corpus, key, key, key) if key else None
 
