@@ -270,7 +270,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one of the nearest pages.
+    """Restore one of the nearest pages from the record.
 
     An older entry does not name the page's corpus, so the page counts as unreadable.
     """

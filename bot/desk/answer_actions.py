@@ -85,7 +85,7 @@ class AnswerActions:
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
         """Return the readable pages that the conversation's answers cite.
 
-        If there are none, a text does not reveal why.
+        If there are none, the view has only a text, which does not reveal why.
         """
         async with self._deny_outage(language):
             here = await find_searchable_corpora(self._app, by)
@@ -301,7 +301,7 @@ def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
 
 
 def _build_shared_question(question: Question, by: Asker) -> Question:
-    """Return the question to which its shared answer is posted in the channel, visible to everyone there."""
+    """Return the question as it is when its answer is shared: in the channel, visible to everyone there."""
     return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
 
 

@@ -62,7 +62,7 @@ def merge_exchanges(
 ) -> tuple[Turn, ...]:
     """Return exchanges and messages in order of time, each answer directly after its question; pure.
 
-    Our messages that only the platform has count as based on every corpus of the `scope`.
+    Our own messages that are not in the log count as based on every corpus of the `scope`.
     """
     dated = [(exchange.at, exchange.turns) for exchange in own]
     dated += [(message.at, (_build_turn(message, scope),)) for message in messages if message.text.strip()]

@@ -84,7 +84,7 @@ def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origi
 
 
 def _suggest_tag(fault: ErrorDetails) -> str:
-    """Return a question whether another type of source was meant by a misspelt one; empty if none is similar."""
+    """Return “Did you mean …?” for a misspelt type of a source; empty if no type is similar."""
     context = fault.get("ctx", {})
     known = context["expected_tags"].replace("'", "").split(", ") if fault["type"] == "union_tag_invalid" else ()
     nearest = _find_nearest(context["tag"], known) if known else ""
@@ -141,14 +141,14 @@ def _find_misplaced(entry: PlatformEntry, table: PlatformSettings) -> Iterator[S
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
-    """Explain that a key is unknown, and suggest the most similar key; if `siblings` are given, only one of them."""
+    """Explain that a key is unknown, and suggest the most similar key, among `siblings` if they are given."""
     nearest, among = _find_key(key, siblings), _list_siblings(key, siblings)
     hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(among or list_keys())}."
     return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
 
 
 def _find_key(key: Key, siblings: Sequence[str]) -> str:
-    """Return the key that is most similar to a misspelt one; if `siblings` are given, only one of them."""
+    """Return the key that is most similar to a misspelt one, among `siblings` if they are given."""
     name, known = str(key[-1]), siblings or list(list_keys())
     elsewhere = next((dotted for dotted in known if dotted.split(".")[-1] == name), "")
     return elsewhere or _find_nearest(name, _list_siblings(key, siblings)) or _find_nearest(name, known)

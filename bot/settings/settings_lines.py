@@ -22,7 +22,7 @@ def index_lines(text: str) -> dict[Key, range]:
 
 
 def find_line(text: str, key: Key) -> int | None:
-    """Return the number of the line that sets a key, counted from 1; if none does, of the nearest enclosing table."""
+    """Return the number, counted from 1, of the line that sets a key, or of the nearest enclosing table's line."""
     lines = index_lines(text)
     return next((lines[key[:size]].start + 1 for size in range(len(key), 0, -1) if key[:size] in lines), None)
 

@@ -273,7 +273,7 @@ def build_cited_source(citation: Citation) -> ShownSource:
 def _build_evidence_items(
     claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
 ) -> Iterator[EvidenceItem]:
-    """Yield an item for each claim that the user asked about, or else of the answer, then for the model's own ones."""
+    """Yield the claims that the user asked about, or, if none, those of the answer; then the model's own claims."""
     by_origin = {
         origin: [claim for claim in claims if claim.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }

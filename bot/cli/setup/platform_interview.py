@@ -23,7 +23,7 @@ def list_offered() -> list[PlatformEntry]:
 
 
 def select_platforms(settings: Settings, names: Sequence[str] | None) -> list[PlatformEntry]:
-    """Return the platforms of these names; for None, the configured ones. Raises `CommandError`."""
+    """Return the platforms with these names; for None, the configured ones. Raises `CommandError`."""
     offered = {entry.name: entry for entry in list_offered()}
     if names is None:
         return [entry for entry in offered.values() if entry.read(settings).configured]

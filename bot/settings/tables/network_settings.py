@@ -83,7 +83,7 @@ def _parse_lines(given: Any, parse: Callable[[str], Token], identify: Callable[[
 
 
 def _match(tokens: Iterable[Token], sent: str, read: Callable[[Token], str]) -> Token | None:
-    """Return the token that was sent, by the value that `read` returns. Compares all tokens in constant time."""
+    """Return the token for which `read` returns the value `sent`, or None. Compares all tokens in constant time."""
     value = sent.encode("utf-8", "replace")
     equal = [token for token in tokens if hmac.compare_digest(read(token).encode(), value)]
     return equal[0] if equal else None

@@ -61,7 +61,7 @@ class DeskSettings(SettingsTable):
 
 
 class BudgetSettings(SettingsTable):
-    """Limits of questions, tokens and cost per day and month, which begin in the time zone; 0 sets no limit."""
+    """Limits of questions, tokens and cost per day and month in the settings' time zone; 0 means no limit."""
 
     questions_per_user: int = Field(default=0, ge=0)  # a day
     questions_per_channel: int = Field(default=0, ge=0)  # a day
