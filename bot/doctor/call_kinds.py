@@ -252,7 +252,10 @@ class CallKind:
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """Return the kinds of calls that a system makes at these stages (default: all); a `student` never refines."""
+    """Return the kinds of calls that a system makes at these stages, or at all stages if none is named.
+
+    With the `student`'s prompts, the model is never asked to refine.
+    """
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls and (not stages or kind.stage in stages))
     return tuple(kind for kind in own if not (student and kind.stage == "refine"))

@@ -111,7 +111,7 @@ async def keep_record(upkeep: RecordUpkeep, *, pulse: float = LOOK_SECONDS) -> A
 
 
 def build_outlets(settings: Settings, platforms: Mapping[str, Platform]) -> dict[str, Outlet]:
-    """Return the receivers of heads that the settings name; `platforms` are those connected so far."""
+    """Return the configured receivers of the signed heads of the hash tree. `platforms`: those connected so far."""
     record, channel = settings.record, settings.schedule.admin_channel
     outlets: dict[str, Outlet] = {}
     if record.heads_path:

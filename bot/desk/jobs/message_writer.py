@@ -305,7 +305,7 @@ class MessageWriter:
 
 
 def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
-    """Return the seconds to wait: as the platform asks, and longer after several failures."""
+    """Return the seconds to wait before a retry: as the platform asks, and longer after several failures."""
     if error.seconds is not None and attempt < _TRUSTED_TRIES:
         return error.seconds
     return max(error.seconds or 0.0, compute_backoff(attempt))

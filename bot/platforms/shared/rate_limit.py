@@ -89,7 +89,7 @@ class Pacing(Protocol):
     sleep: Callable[[float], Awaitable[object]]
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> Any:
-        """Count a call once the limits allow it. Raises `Busy`. `done` receives the return value."""
+        """Count a call once the limits allow it. Raises `Busy`. The return value is passed to `done`."""
         ...
 
     def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:

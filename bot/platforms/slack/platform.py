@@ -280,7 +280,7 @@ class SlackPlatform:
         return self._us
 
     def _may_promise_update(self) -> bool:
-        """Return whether one more message can be updated with its answer in this minute."""
+        """Return whether the rate limit allows one more message to be updated with its answer within this minute."""
         return self._call.pacing.room(UPDATE) > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
