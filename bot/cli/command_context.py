@@ -86,7 +86,10 @@ async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
 
 
 async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
-    """Return the home's service; None if another process holds it and may release it. `waited`: seconds until now."""
+    """Return the home's service; None if another process holds it and may release it.
+
+    `waited` is how many seconds the caller has waited so far.
+    """
     # A server is tried first: it answers within milliseconds, and heavy modules are loaded only if there is none.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote

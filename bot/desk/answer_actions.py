@@ -164,7 +164,7 @@ class AnswerActions:
             return translate("ask_done", turn.language)
 
     async def share(self, ticket: int, by: Asker, *, language: str = "", name: str = "") -> str:
-        """Post an answer that only the asker saw to the channel, once, and return the reply to the asker.
+        """Post to the channel, once, an answer that only the asker saw; return the reply to the asker.
 
         The post begins with the question and the asker's `name` on the platform. The channel's rights are checked
         again. The post has its own key by which the platform finds it, so that pressing again after a crash completes

@@ -93,7 +93,7 @@ async def send_apology(job: Job, error: Exception) -> DeliveryResult:
 
 
 async def send_unrecorded_notice(job: Job, error: StorageError) -> DeliveryResult:
-    """Notify the asker that nothing is answered because it cannot be recorded."""
+    """Notify the asker that the question is not answered, because it cannot be recorded."""
     job.log(logging.ERROR, "a turn cannot be recorded", error)
     notice = build_notice_view(job.ticket, job.language, translate("unrecorded", job.language))
     await job.writer.settle()

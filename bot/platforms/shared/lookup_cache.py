@@ -52,7 +52,7 @@ class LookupCache(Generic[T]):
         self._answers[name] = (self.clock() + self.fresh, answer)
 
     def forget(self, name: str) -> None:
-        """Forget an answer, also one in progress."""
+        """Forget the answer for a name, even if its look-up is in progress."""
         self._answers.pop(name, None)
         self._pending.pop(name, None)
 
@@ -104,7 +104,7 @@ async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what:
 async def lookup_retrying(
     look: Callable[[], Awaitable[T]], what: str, sleep: Callable[[float], Awaitable[object]]
 ) -> T | None:
-    """Return the answer of a look-up, retried while the platform is unreachable; None if that lasts too long."""
+    """Return the answer of a look-up, retrying while the platform is unreachable; None if that lasts too long."""
     for attempt in range(_TRIES):
         try:
             return await look()
