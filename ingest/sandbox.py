@@ -40,8 +40,6 @@ _START_SECONDS = 300.0  # a process starts slowly on a busy machine
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits for reading one document in the sandbox."""
-
     seconds: float = 60.0  # processor time, if the system limits it
     memory: int = 1 << 30  # bytes, if the system limits it
     clock: float = 1800.0
@@ -229,10 +227,7 @@ class Sandbox:
         return self.call(task.work, harmless=task.harmless)
 
     def call(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
-        """Call a function that makes a page; it must be picklable. If `harmless`, it runs in this process.
-
-        Blocks; raises as `page` does.
-        """
+        """Call a picklable function that makes a page, in this process if `harmless`. Blocks; raises as `page` does."""
         if self._stopped:
             raise ReadingStopped
         if harmless:

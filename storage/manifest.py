@@ -90,10 +90,7 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
-        """Record the documents whose vectors a home is about to change, so that it can fix them after a crash.
-
-        Raises `LeaseLost`.
-        """
+        """Record whose vectors a home is about to change, so that it can fix them after a crash. Raises `LeaseLost`."""
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)

@@ -125,10 +125,7 @@ def load_formats() -> Mapping[str, DocumentFormat]:
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Return whether this process may read a file of `size` bytes without the sandbox.
-
-    That is also true for a file that no reader accepts, as it is not read at all.
-    """
+    """Return whether a file of `size` bytes may be read without the sandbox, or is not read by any reader."""
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True

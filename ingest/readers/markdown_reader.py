@@ -225,7 +225,6 @@ def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> boo
 
 
 def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Skip the lines of a template's comment."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or (state.sCount[line] < state.blkIndent and not silent):
         return False
@@ -251,10 +250,7 @@ def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a template tag that is alone on its line, and so ends a paragraph.
-
-    This is only for tags that print nothing, and for those that open or close a block.
-    """
+    """Read a template tag alone on its line that prints nothing, or opens or closes a block: it ends a paragraph."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or state.sCount[line] < state.blkIndent:
         return False

@@ -143,10 +143,7 @@ def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
 
 
 def _find_furniture(lines: Sequence[TextLine], pages: int) -> set[TextLine]:
-    """Find lines that are not content: page numbers, and headers or footers.
-
-    Headers and footers are lines at the top or bottom of many pages that differ only in numbers.
-    """
+    """Find page numbers, and headers and footers: lines at the edge of many pages that differ only in numbers."""
     edges: list[TextLine] = []
     for _, run in groupby(lines, key=lambda line: line.page):
         page = sorted(run, key=lambda line: -line.bottom)
@@ -252,10 +249,7 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Yield each line, and whether it belongs to a table.
-
-    A line does if it and a neighbour have several cells, or if it is between such rows.
-    """
+    """Yield each line, and whether it is in a table: it and a neighbour have several cells, or it is between rows."""
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]
@@ -376,10 +370,7 @@ def _join_flowing_lines(lines: Sequence[TextLine], vocabulary: Counter[str]) -> 
 
 
 def _choose_hyphen(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """Return "-" if a word that is divided at the end of a line keeps its hyphen, else "".
-
-    It keeps the hyphen if the document also has the first part as a word, but not the whole word without hyphen.
-    """
+    """Return "-" if a divided word keeps its hyphen: the document has its first part as a word, not the whole."""
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:

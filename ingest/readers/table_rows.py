@@ -211,7 +211,6 @@ def _has_plain_header(grid: Grid) -> bool:
 
 
 def has_long_text(texts: Iterable[str]) -> bool:
-    """Return whether any text is too long for the cell of a row."""
     return any(len(text) > _LONGEST_CELL for text in texts)
 
 
@@ -285,10 +284,7 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Split off the first rows if they are titles of the table.
-
-    A title row has one cell that spans the table, or one filled cell above an empty row.
-    """
+    """Split off the first rows if they title the table: one cell spans it, or is alone above an empty row."""
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
         filled = {cell for cell in grid[count] if texts[cell]}

@@ -147,6 +147,5 @@ def add_child(parent: Element, tag: str, *, before: Element | None = None) -> El
 
 
 def serialize_xml(element: Element) -> bytes:
-    """Serialize an element as XML, with a declaration."""
     content: bytes = lxml.etree.tostring(element, xml_declaration=True, encoding="UTF-8", standalone=True)
     return content

@@ -55,8 +55,6 @@ MOST_REMOVED = 0.2  # the share of a corpus that is removed without confirmation
 
 @dataclass
 class _RunState:
-    """The state of a running refresh."""
-
     corpus: str
     store: PassageStore
     record: RunRecord
@@ -175,10 +173,7 @@ async def _start_run(
     report_progress: Callable[[RefreshProgress], None],
     dense: DenseMode | None,
 ) -> _RunState:
-    """Finish an interrupted refresh, and return the state of a new one.
-
-    This reads the known fingerprints and the forgotten keys, and decides when passages are embedded.
-    """
+    """Finish an interrupted refresh, read the known fingerprints and the forgotten keys, and choose the mode."""
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
     modes = {entry.name: entry.dense for entry in await store.manifest.catalogue()}
@@ -301,10 +296,7 @@ async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchRead
 
 
 async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed: float) -> None:
-    """Remove documents that the source no longer has, unless they are suspiciously many.
-
-    Documents that may no longer be read are removed in any case.
-    """
+    """Remove missing documents, unless suspiciously many; those that may no longer be read are always removed."""
     whole = batches.listing.whole
     withheld = batches.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))

@@ -115,10 +115,7 @@ def _sandbox(*, slow: bool) -> Sandbox:
 def distribute(
     source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return a source whose documents are read by an engine, and the store for it.
-
-    If `opener` is set, the engine also embeds the documents. Then the store uses its vectors.
-    """
+    """Return a source that an engine reads, and the store for it. With `opener`, the engine embeds documents, too."""
     if opener is None:
         return DistributedSource(source, engine), store
     embedder = RememberingEmbedder(store.embedder)
@@ -214,10 +211,7 @@ class DistributedSource:
 
 
 def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
-    """Fetch a document for the engine, and return the item that holds its place until the engine has read it.
-
-    A document that is too large is not fetched; the error is reported when it is loaded.
-    """
+    """Fetch a document for the engine, and return its placeholder; one that is too large is not fetched."""
     if item.size > LARGEST_DOCUMENT:
         return item
     try:

@@ -30,7 +30,6 @@ _SAME_HINT = "Install the same version of Footnote, with its locked dependencies
 
 
 def compute_block(row: dict[str, bytes], *, work: bytes, code: str) -> dict[str, Any]:
-    """Compute one block in a worker."""
     try:
         from ingest.refresh.ray_engine import hash_code
 

@@ -88,7 +88,6 @@ class RunRecord:
             await self._runs.progress(self._number, self._clock(), step.done, step.total, step.passages, step.doing)
 
     async def end(self, state: RunState, fault: str = "") -> None:
-        """Record the outcome."""
         counts = {name: getattr(self.report, name) for name in _COUNTS}
         outcome = RunOutcome(state, fault=fault, edition=self.report.edition, **counts)
         await self._runs.end(self._number, self._clock(), outcome)

@@ -108,10 +108,7 @@ def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentT
 
 
 def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
-    """Return a function that returns the reason why a path is skipped; empty if it is selected.
-
-    The path is that of a file, or with `folder`, that of a folder.
-    """
+    """Return a function that returns why the path of a file, or `folder`, is skipped; empty if it is selected."""
     included = compile_globs(rules.include)
     # Cached, since all files in a folder share its parents.
     excluded = functools.lru_cache(_MOST_REMEMBERED)(compile_globs(rules.exclude))

@@ -222,10 +222,7 @@ class LlamaIndexSource:
 
 
 def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield documents as the reader loads them, or all at once if it cannot do that.
-
-    Some readers raise `NotImplementedError` only when the first document is requested.
-    """
+    """Yield documents as the reader loads them, or all at once if it cannot do that."""
     if hasattr(reader, "lazy_load_data"):
         try:
             return _with_first(reader.lazy_load_data(**load))

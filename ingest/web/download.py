@@ -57,10 +57,7 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     request: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
-    """Download a file. `rest` is called after each failed try: it waits, or raises to stop.
-
-    It gets the seconds that the server asks to wait, if any, and the number of failures.
-    """
+    """Download a file. After a failed try, `rest` waits, given the server's wait and the failures, or raises."""
 
     def once() -> None:
         before = measure_file(request.part)

@@ -34,10 +34,7 @@ class RetryableWebError(Exception):
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Call `once` until it succeeds, at most `tries` times. Between tries, `rest` is called to wait.
-
-    It gets the seconds that the server asks to wait, if any, and the number of failures in a row.
-    """
+    """Call `once` until it succeeds, at most `tries` times. `rest` waits, given the server's wait and the failures."""
     tried = 0
     while True:
         try:

@@ -147,10 +147,7 @@ def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
 
 
 def _read_shifted(text: str, name: str, start: int, end: int) -> tuple[str, int] | None:
-    """Return the replacement of a superscript or subscript, and the position where the text continues.
-
-    None if it has no special meaning; such meanings are an exponent, a footnote, and the base of a number.
-    """
+    """Return the text for an exponent, note or number base, and where the text continues; None for anything else."""
     if name == "sub":
         base = _BASE.match(text, end) if _DIGITS_BEFORE.search(text, max(0, start - 16), start) else None
         return (base[1].translate(_LOWERED), base.end()) if base else None

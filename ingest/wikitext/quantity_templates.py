@@ -264,10 +264,7 @@ def _month_name(month: str, language: str) -> str:
 
 
 def date(arguments: TemplateArguments, start: int = 0) -> str:
-    """Write a date whose parts, from argument `start` on, are year, month, day, or the reverse.
-
-    A part with at least three digits is the year.
-    """
+    """Write a date from year, month, day, or the reverse, from argument `start` on. A year has three digits or more."""
     parts = [part for part in arguments.places[start : start + 3] if part]
     if not parts:
         return arguments.named("year", "1")

@@ -41,10 +41,7 @@ def replace_external_links(text: str) -> str:
 
 
 def get_link_label(body: str, hidden: frozenset[str]) -> str:
-    """Return the label of a link `[[...]]`.
-
-    It is empty for links to files, categories, `hidden` namespaces, and the same page in other languages.
-    """
+    """Return the label of a link `[[...]]`; empty for files, categories, `hidden` namespaces and other languages."""
     target, pipe, shown = body.partition("|")
     target = target.strip()
     if target.startswith(":"):

@@ -45,10 +45,7 @@ def combine_scores(dense: Sequence[float], sparse: Sequence[float]) -> tuple[flo
 
 
 async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare: Compare) -> tuple[RankedDemo, ...]:
-    """Return the `k` examples nearest to a query, best first, but pinned ones before all others.
-
-    The query is a dialogue with its knowledge.
-    """
+    """Return the `k` examples nearest to a query, best first, but pinned ones before all others."""
     if not pool or k <= 0:
         return ()
     sparse = score_by_words(query, [demo.searched for demo in pool])

@@ -52,10 +52,7 @@ def truncate_load(load: PromptLoad) -> PromptLoad | None:
 
 
 def _without_last_passage(value: object) -> tuple[Any, ...]:
-    """Return a tuple of sentences or findings without those of the last passage.
-
-    The result is empty if there is only one passage, or if the value is something else.
-    """
+    """Return sentences or findings without those of the last passage; empty if there is only one passage."""
     if not isinstance(value, tuple) or not all(isinstance(piece, Evidence | SourcedFinding) for piece in value):
         return ()
     passages = [(piece if isinstance(piece, Evidence) else piece.evidence[0]).passage.id for piece in value]
@@ -194,10 +191,7 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
-        """Record a call, and yield it for the block to make.
-
-        The block puts the result into the yielded dictionary. An error that it raises is recorded, too.
-        """
+        """Record a call; yield it with a dictionary for its result, which the block fills in. Errors are recorded."""
         began, outcome, lost = time.perf_counter(), dict[str, Any](), list[ModelReply]()
         try:
             yield replace(call, note_lost=lost.append), outcome

@@ -16,10 +16,7 @@ _GAP = "[^.;:]{0,40}?"  # between the notes, the negation and the verb
 
 @dataclass(frozen=True, slots=True)
 class _SilentNotes:
-    """A language's pattern for sentences such as "the notes do not say".
-
-    Each of the `parts` must occur in such a sentence, so they are a fast check before the whole pattern.
-    """
+    """A language's pattern for "the notes do not say". Each of `parts` must occur, which is a fast first check."""
 
     parts: tuple[re.Pattern[str], ...]
     whole: re.Pattern[str]

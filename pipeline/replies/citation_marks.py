@@ -59,10 +59,7 @@ class CitationMark:
 
 
 def find_marks(text: str, count: int) -> Iterator[CitationMark]:
-    """Yield the marks of a text in order.
-
-    Adjacent marks count as one. Round brackets that enclose only marks are part of the mark.
-    """
+    """Yield the marks in order. Adjacent ones count as one; round brackets around only marks belong to them."""
     last: CitationMark | None = None
     for mark in _find_single_marks(text, count):
         numbers = _join_marks(text, last, mark) if last else None

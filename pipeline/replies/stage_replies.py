@@ -91,10 +91,7 @@ class Bullet:
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the format of a reply with bullets, which name some of `count` numbered sentences.
-
-    The parsed value is empty if the model finds no sentence relevant.
-    """
+    """Return the format of bullets that name some of `count` sentences; empty if the model finds none relevant."""
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []

@@ -77,10 +77,7 @@ async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
 
 
 async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
-    """Run calls at once, and return the results of those that succeed.
-
-    Raises the first error if all fail, and `SearchUnavailable` and `BudgetExceeded` at once.
-    """
+    """Run calls at once, and return the successful results. Raises as `capture_outcome`, or if all calls fail."""
     return select_successes(await gather_all(capture_outcome(call) for call in calls))
 
 

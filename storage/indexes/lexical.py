@@ -295,10 +295,7 @@ def _prepare(index: Any) -> Any:
 
 
 def _find_damaged_file(folder: Path, most: float) -> str:
-    """Return the name of the first file that does not match tantivy's checksum; empty if all match.
-
-    At most `most` bytes are read. With a damaged file, searches could fail or return wrong hits.
-    """
+    """Return the first file that does not match tantivy's checksum, or "". At most `most` bytes are read."""
     segments = json.loads((folder / "meta.json").read_text())["segments"]
     for segment in segments:
         name = segment["segment_id"].replace("-", "")

@@ -101,7 +101,6 @@ class ConfluenceAddress:
 
 
 def is_cloud(url: str) -> bool:
-    """Return whether an address is on Confluence Cloud."""
     host = urlsplit(url).hostname or ""
     return host.endswith(".atlassian.net") or host == "api.atlassian.com"
 

@@ -138,10 +138,7 @@ def survey_heads(heads: list[PageHead | None], site: WikiSite) -> StreamContent:
 
 
 def make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
-    """Return an article's revision, the reader version, and a hash of its aliases.
-
-    The aliases matter, because a new redirect changes an article's passages without an edit of the article.
-    """
+    """Return revision, reader version and a hash of the aliases: a redirect changes an article without an edit."""
     others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
     return f"{stamp}-{WIKITEXT_VERSION}-{others}"
 
@@ -168,7 +165,6 @@ def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleB
 
 
 def _add_page(page: RawPage, stream: StreamRange, items: list[ArticleItem]) -> None:
-    """Read a page, and add it to the items if it is an article."""
     head = page_xml.parse_head(page.xml, stream.site)
     if head is None:
         items.append(_make_untitled(page))

@@ -63,10 +63,7 @@ def split_ranges(path: Path) -> Iterator[BlockRange]:
 
 
 def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | None, int]:
-    """Return the content of the block that begins at bit `start`, and the bit where it ends.
-
-    `ends` are the candidates for that bit. The content is None if no candidate gives a valid block.
-    """
+    """Return the content of the block at bit `start`, and its end, the first of `ends` that fits; None if none does."""
     for end in ends:
         bits = int.from_bytes(packed[start // 8 : (end + 7) // 8]) >> (-end % 8)
         bits &= (1 << (end - start)) - 1

@@ -144,10 +144,7 @@ def _unpack(path: Path, packed: str, start: int, end: int) -> bytes:
 
 
 def _choose_stretches(path: Path, packed: str, size: int) -> list[tuple[int, int]]:
-    """Choose samples, as start and end, spread over a file. They are streams if the dump has an index.
-
-    A gz file can only be read from the beginning.
-    """
+    """Choose samples of a file, as (start, end): streams if it has an index; of a gz file, only its beginning."""
     if packed == "gz":
         return [(0, min(size, STRETCHES * _STRETCH_BYTES))]
     if packed and (index := find_index(path)):

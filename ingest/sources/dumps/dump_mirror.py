@@ -178,10 +178,7 @@ def _find_in_one(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition 
 
 
 def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> DumpEdition | str:
-    """Return the dump with the sizes of its files, or the reason why it cannot be used.
-
-    The sizes are needed to check the free disk space.
-    """
+    """Return the dump with the sizes of its files, to check the free space, or the reason why it is unusable."""
     if not names:
         return "it has no files of this wiki"
     addresses = [(name, f"{folder}/{name}") for name in names]

@@ -226,10 +226,7 @@ class WikipediaDump:
     def _split_work(
         self, survey: _Survey, known: Mapping[str, str], failures: list[ArticleItem], pool: WorkerPool
     ) -> Iterator[StreamRange | ArticleBatch | list[ReadStretch]]:
-        """Yield the stretches to read, and those that are finished because nothing in them has changed.
-
-        A file that ends too early is added to `failures`.
-        """
+        """Yield the stretches to read, and unchanged ones as finished; add a file that ends too early to `failures`."""
         for file in survey.files:
             if file.index:
                 for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):

@@ -232,7 +232,6 @@ class GitProgram:
 
 
 def parse_git_version(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `git --version`; empty if it has none."""
     version = re.search(r"\d+(?:\.\d+)+", output)
     return tuple(int(part) for part in version[0].split(".")) if version else ()
 

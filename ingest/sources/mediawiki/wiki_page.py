@@ -78,8 +78,6 @@ _MANY_ALIASES = "*"
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """One page of a wiki's listing."""
-
     id: int
     title: str
     namespace: int

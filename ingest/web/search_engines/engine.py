@@ -22,8 +22,6 @@ _LARGEST_REPLY = 4 << 20
 
 
 class SearchEngine(Protocol):
-    """A search engine, which finds pages for a query."""
-
     @property
     def name(self) -> str: ...
 

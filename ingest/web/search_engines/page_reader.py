@@ -30,8 +30,6 @@ _READ_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A server's response with a page."""
-
     url: str  # after redirects
     content: bytes
     content_type: str
