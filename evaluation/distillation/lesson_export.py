@@ -217,7 +217,7 @@ def export(
 ) -> None:
     """Write lessons for a student from the record: the prompt of each stage, and the reply to learn.
 
-    Only the places and corpora that are named under [distillation] in footnote.toml are used.
+    Only the places and corpora in the table "distillation" of footnote.toml are used.
     """
     with open_command(context, as_json=as_json) as ctx:
         consent = ctx.settings.distillation
