@@ -1,4 +1,4 @@
-"""Measure how well and how fast Footnote answers: an extra, which the image leaves out."""
+"""Measure how well and how fast Footnote answers. This is an extra, which the container image leaves out."""
 
 
 class EvaluationError(Exception):

@@ -1,4 +1,4 @@
-"""Register `footnote evaluate` and `footnote distil`, which bot finds through the entry points `footnote.commands`."""
+"""Register `footnote evaluate` and `footnote distil`. `bot` finds them by the entry points `footnote.commands`."""
 
 import typer
 

@@ -1,6 +1,7 @@
 """Measure answers: how often the extractive system quotes the right sentence, and how well it abstains.
 
-Questions pass the system's own steps and the gate, but abstention is decided afterwards, at any threshold.
+Questions go through the system's own steps and the gate. Only the decision to abstain is made afterwards, so that any
+threshold can be tried.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ class ExamOutcome:
 
 @dataclass
 class CachingEmbedder:
-    """An embedder with a cache, because the questions of an exam find the same sentences repeatedly."""
+    """An embedder with a cache, because the questions of an exam find the same sentences again and again."""
 
     inner: Embedder
     known: dict[str, Vectors] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class CachingEmbedder:
 
 @asynccontextmanager
 async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
-    """Index an exam's documents in a named home or a temporary one, and open their passage store."""
+    """Index the documents of an exam, in a named home or a temporary one, and yield their passage store."""
     async with open_corpus(exam.source, exam.corpus, home) as app:
         yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
 
@@ -89,7 +90,7 @@ async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore
 async def ask_exam(
     exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
 ) -> list[ExamOutcome]:
-    """Ask every question of an exam; with `without_answers`, each without the documents that answer it."""
+    """Ask every question of an exam; with `without_answers`, the documents that answer a question are hidden."""
     questions = [posed for posed in exam.questions if posed.documents or not without_answers]
     return [
         await ask_question(posed, store, exam.corpus, posed.documents if without_answers else frozenset(), rerank)
@@ -100,7 +101,7 @@ async def ask_exam(
 async def ask_question(
     posed: ExamQuestion, store: PassageStore, corpus: str, left_out: frozenset[str], rerank: Rerank
 ) -> ExamOutcome:
-    """Ask a question without the documents of `left_out`, in a system that quotes instead of abstaining."""
+    """Ask a question of a system that quotes instead of abstaining; the documents in `left_out` are hidden."""
 
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if not left_out:
@@ -191,7 +192,7 @@ async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
 
 
 def report_answers(asked: ExamRun) -> dict[str, Any]:
-    """Return the figures of one exam; a share of nothing is None."""
+    """Return the figures of one exam. A share of nothing is None."""
     known = [outcome for outcome in asked.outcomes if outcome.posed.answers]
     unknown = [*(outcome for outcome in asked.outcomes if not outcome.posed.answers), *asked.without]
     disputed = [outcome for outcome in known if outcome.posed.disagreement]
@@ -223,9 +224,9 @@ def report_answers(asked: ExamRun) -> dict[str, Any]:
 
 
 def abstention_curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
-    """Return the share of unanswerable questions abstained from, by the same share of the answerable ones.
+    """Return how often unanswerable questions are abstained from, by the share of answerable ones that are, too.
 
-    `known` and `unknown` are the chances that the system gives to answers of both kinds of questions.
+    `known` are the chances that the system gives to its answers to answerable questions, `unknown` to the others.
     """
     if not known or not unknown:
         return {}

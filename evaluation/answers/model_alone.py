@@ -1,6 +1,6 @@
 """Ask the model alone, without documents, as a baseline for systems.
 
-Its reply is not checked. So it is not a registered system, has no gate, and can be neither delivered nor recorded.
+The reply is not checked. So this is not a registered system, has no gate, and cannot be delivered or recorded.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Read question sets, and files of questions over handbooks, into exams: documents, and questions with known answers.
+"""Read question sets, and files of questions about handbooks, as exams: documents, and questions with known answers.
 
 Formats are XQuAD, SQuAD, CLAPNQ, Cranfield and our own, which `evaluation/answers/questions/README.md` describes.
 """
@@ -55,7 +55,7 @@ class SetQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions over texts. `language` is ISO 639-1."""
+    """Questions about texts. `language` is a code of ISO 639-1."""
 
     name: str
     language: str
@@ -73,7 +73,10 @@ def read_plain_set(path: Path) -> QuestionSet:
 
 
 def read_squad(path: Path) -> QuestionSet:
-    """Read a file in SQuAD's format: its paragraphs are the texts, and its name may be `xquad.LANGUAGE.json`."""
+    """Read a file in SQuAD's format. Its paragraphs are the texts.
+
+    If it is named `xquad.LANGUAGE.json`, that sets the language.
+    """
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     paragraphs = list(_squad_paragraphs(articles))
     texts = tuple(SetText(key, "", paragraph["context"], group) for key, group, paragraph in paragraphs)
@@ -96,7 +99,7 @@ def _squad_paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str
 
 
 def read_clapnq(path: Path) -> QuestionSet:
-    """Read a file of rows. The passages of a row are texts, relevant to its question if it has answers."""
+    """Read a file of CLAPNQ rows. The passages of a row are texts; they are relevant if its question has answers."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     texts: dict[str, SetText] = {}
     questions = []
@@ -172,7 +175,7 @@ def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
 
 
 def has_all_strings(strings: Sequence[str], text: str) -> bool:
-    """Return whether a text has all strings as whole words, ignoring emphasis marks, case and white space."""
+    """Return whether a text has all the strings as whole words. Emphasis marks, case and white space do not matter."""
     folded = _fold(text)
     return all(re.search(rf"(?<!\w){re.escape(_fold(string))}(?!\w)", folded) for string in strings)
 
@@ -199,7 +202,7 @@ class ExamQuestion:
         return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
 
     def answered_by(self, *sentences: CitedSentence) -> bool:
-        """Return whether the sentences from the right documents contain an answer together."""
+        """Return whether the sentences from the right documents, taken together, contain an answer."""
         reply = " ¶ ".join(
             sentence.text
             for sentence in sentences
@@ -208,7 +211,7 @@ class ExamQuestion:
         return any(has_all_strings(strings, reply) for strings in self.answers)
 
     def disagreement_shown(self, sentences: Sequence[CitedSentence]) -> bool:
-        """Return whether the reply starts with the contradictory sentences, in their order."""
+        """Return whether the reply starts with the sentences that contradict each other, in the expected order."""
         pairs = zip(self.disagreement, sentences, strict=False)
         return len(sentences) >= len(self.disagreement) and all(
             has_all_strings([string], sentence.text) for string, sentence in pairs
@@ -227,12 +230,15 @@ class Exam:
 
 
 def read_exam(path: Path) -> Exam:
-    """Read a question set or a file of questions over a handbook. Raises `UnreadableSet`."""
+    """Read a question set, or a file of questions about a handbook. Raises `UnreadableSet`."""
     return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
 
 
 def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
-    """Remove questions about the articles of a file in SQuAD's format, if one is named, but keep their texts."""
+    """Remove the questions about articles that a file in SQuAD's format contains; their texts stay.
+
+    If `learned` is None, the exam is unchanged.
+    """
     if learned is None:
         return exam
     groups = {text.group for text in read_squad(learned).texts}
@@ -269,7 +275,7 @@ def _handbook_exam(path: Path) -> Exam:
 
 
 def _handbook_questions(corpus: str, document: dict[str, Any]) -> Iterator[ExamQuestion]:
-    """Yield the questions of a file; those of conversations have the earlier questions."""
+    """Yield the questions of a file. A question of a conversation comes with the earlier questions."""
     for row in document.get("questions", ()):
         yield _handbook_question(corpus, row, ())
     for talk in document.get("conversations", ()):
@@ -313,7 +319,7 @@ def _set_exam(path: Path) -> Exam:
 
 
 def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
-    """Return a set's texts as a source of documents of one section each."""
+    """Return the texts of a set as a source of documents; each has one section."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
         for text in texts:
@@ -324,7 +330,7 @@ def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
 
 @dataclass(frozen=True, slots=True)
 class TrueSentence:
-    """A sentence of a document, and its passage."""
+    """A sentence of a document, and the text of its passage."""
 
     text: str
     passage: str

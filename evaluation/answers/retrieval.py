@@ -33,12 +33,12 @@ def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> fl
 
 
 def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
-    """Return 1 divided by the place of the first relevant text; 0 without any."""
+    """Return 1 divided by the place of the first relevant text; 0 if there is none."""
     return next((1 / place for place, key in enumerate(ranking, start=1) if key in relevant), 0.0)
 
 
 def ndcg_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
-    """Return the normalised discounted cumulative gain at `k`; grades are ignored, each relevant text counts 1."""
+    """Return the normalised discounted cumulative gain at `k`. Each relevant text counts 1, whatever its grade."""
     gained = sum(1 / math.log2(place + 1) for place, key in enumerate(ranking[:k], start=1) if key in relevant)
     ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(relevant)) + 1))
     return gained / ideal
@@ -53,7 +53,7 @@ def retrieval(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: AsJson = False,
 ) -> None:
-    """Measure how well the dense, lexical and fused search find relevant texts.
+    """Measure how well the dense, the lexical and the fused search find relevant texts.
 
     Example: footnote evaluate retrieval data/xquad.en.json data/cranfield
     """
@@ -82,9 +82,9 @@ def lazy(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: AsJson = False,
 ) -> None:
-    """Measure the recall lost by lazy corpora and their time, by how many passages are embedded for a question.
+    """Measure the recall that lazy corpora lose, and their time, by how many passages are embedded for a question.
 
-    Each question starts without stored vectors; "in turn", the vectors of earlier questions are kept.
+    Each question starts without stored vectors. In the rows "in turn", the vectors of earlier questions stay.
 
     Example: footnote evaluate lazy data/xquad.en.json data/cranfield
     """
@@ -133,7 +133,7 @@ async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
 
 
 def _time_depths() -> dict[str, float]:
-    """Return the milliseconds that the default embedder takes for each depth's number of passages."""
+    """Return the milliseconds in which the default embedder embeds the passages of each depth."""
     embedder, seconds, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
     texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
     embedder.embed(texts[:1])

@@ -1,7 +1,7 @@
-"""Measure the rule that searches some messages unchanged: how many of these messages are self-contained.
+"""Measure the rule by which some messages are searched unchanged: how many of these are self-contained.
 
-In TREC CAsT, a message is self-contained if its manual rewrite has the same words. For INSCIT and MTRAG,
-standalone_labels.json has the labels of one reader.
+In TREC CAsT, a message is self-contained if its manual rewrite has the same words. For INSCIT and MTRAG, a reader's
+labels are in standalone_labels.json.
 """
 
 import json
@@ -37,9 +37,9 @@ class LabelledMessage:
 
 
 def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
-    """Read conversations as TREC CAsT, INSCIT or MTRAG publish them; a first message is always self-contained.
+    """Read conversations in the published formats of TREC CAsT, INSCIT or MTRAG. Raises `UnreadableSet`.
 
-    Raises `UnreadableSet`.
+    The first message of a conversation always counts as self-contained.
     """
     labels: Mapping[str, str] = json.loads(LABELS.read_text(encoding="utf-8"))
     try:
@@ -104,7 +104,7 @@ def standalone(
 
 
 def count_accepted(messages: Sequence[LabelledMessage]) -> tuple[int, int, int, str, str]:
-    """Return the numbers of all, self-contained and accepted messages, and the rule's precision and recall."""
+    """Return the numbers of all, self-contained and accepted messages, then the rule's precision and recall."""
     alone = sum(message.standalone for message in messages)
     accepted = [message for message in messages if message.accepted]
     right = sum(message.standalone for message in accepted)

@@ -1,7 +1,7 @@
 """Compare systems over the same conversations with the same scripted model, and list their differences.
 
-For an answerable question, the model states the true sentence, and the same sentence with another number; for others,
-it makes up a claim. Systems must withhold all its false statements.
+For an answerable question, the model says the true sentence, and the same sentence with another number. For any other
+question, it makes up a claim. Systems must withhold all its false statements.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _MADE_UP = "The number of the thing that is asked for is 4711."
 
 @dataclass(frozen=True, slots=True)
 class ScriptedConversation:
-    """A conversation, and the true and false statements of the scripted model."""
+    """A conversation, with the true and the false statements that the scripted model makes in it."""
 
     posed: ExamQuestion
     true: tuple[str, ...]
@@ -46,7 +46,7 @@ class ScriptedConversation:
 def choose_conversations(
     questions: Sequence[ExamQuestion], sentences: Iterable[str], count: int
 ) -> tuple[ScriptedConversation, ...]:
-    """Return at most `count` conversations, a fifth of them unanswerable; `sentences` are those of all documents."""
+    """Return at most `count` conversations, a fifth unanswerable. `sentences` are all those of the documents."""
     every = tuple(sentences)
     known = [script for posed in questions if posed.answers and (script := _script_conversation(posed, every))]
     unknown = [ScriptedConversation(posed, (), (_MADE_UP,)) for posed in questions if not posed.answers][: count // 5]
@@ -60,7 +60,7 @@ def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> Scrip
 
 
 def falsify(statement: str) -> str:
-    """Return a statement with its first number changed; a made-up statement if it has no number."""
+    """Return a statement with another first number; if it has no number, a made-up statement."""
     false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), statement, count=1)
     return false if false != statement else _MADE_UP
 
@@ -101,7 +101,7 @@ def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
 
 
 def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return a verdict by words in common, and the number of the deciding sentence; other figures refute the claim."""
+    """Return a verdict by common words, and the number of the deciding sentence. Differing numbers refute."""
     terms = {term for term in content_terms(claim) if not term.isdigit()}
     shares = {number: len(terms & set(content_terms(text))) / max(1, len(terms)) for number, text in sentences}
     best = max(shares, key=lambda number: shares[number], default="")
@@ -112,7 +112,7 @@ def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str
 
 
 def _reply_draft(known: ScriptedConversation, turn: str) -> str:
-    """Copy the notes, and add the false statements with a citation of the first note."""
+    """Copy the notes, and add the false statements, which cite the first note."""
     notes = NOTE_LINE.findall(turn)[:_MOST_NOTES]
     copied = [f"{text.rstrip('.')} [{number}]." for number, text in notes]
     lies = [f"{text.rstrip('.')} [{notes[0][0]}]." for text in known.false] if notes else []
@@ -156,7 +156,7 @@ class ComparedReplies:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Differences from the first system: in sentences, verdicts, status, and the number of withheld sentences."""
+        """The differences from the first system: in sentences, verdicts, status, and number of withheld sentences."""
         first, *others = self.replies
         return tuple(difference for other in others for difference in _list_differences(first, other))
 
@@ -211,7 +211,7 @@ async def compare_systems(
 
 
 def open_scripted_model(known: ScriptedConversation) -> ScriptedLLM:
-    """Return a model that replies from the conversation's statements and its prompts."""
+    """Return a model that replies from the conversation's statements and from its prompts."""
     return script_stages("scripted", {stage: partial(reply, known) for stage, reply in _REPLIES.items()}, _PIECES)
 
 

@@ -1,4 +1,4 @@
-"""Read files of labelled claims in the formats of published sets or in our own, which the first row shows.
+"""Read files of labelled claims, in our own format or those of published sets. The first row shows the format.
 
 Labels such as neutral, irrelevant, partly supported or not attributable become NOT ENOUGH INFO.
 """
@@ -51,7 +51,8 @@ _VOTES = {"yes": True, "no": False}
 def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
     """Read our own format: "claim", "evidence" (a text or a list of texts) and "label" (a verdict).
 
-    Optional: "id", "group", "kind", "asked" (the question), and "held": held-out claims are a separate set.
+    A row may also have "id", "group", "kind", "asked" (the question), and "held". Held-out claims form a set of their
+    own.
     """
     evidence = (row.text("evidence"),) if isinstance(row.fields.get("evidence"), str) else row.texts("evidence")
     claim = row.text("claim")
@@ -64,7 +65,7 @@ def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read FEVER-symmetric: a claim and one sentence, both tokenized, which is undone."""
+    """Read FEVER-symmetric: a claim and one sentence. Both are tokenized; that is undone."""
     claim = detokenize(row.text("claim"))
     evidence = detokenize(row.text("evidence" if "evidence" in row.fields else "evidence_sentence"))
     label = row.one_of("gold_label" if "gold_label" in row.fields else "label", _VERDICTS)
@@ -77,7 +78,7 @@ def read_fm2(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_fm2_searched(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read Fool Me Twice with distracting sentences that a search found, up to three passages in all."""
+    """Read Fool Me Twice with distracting sentences that a search found, as at most three passages."""
     yield _read_fm2(row, "fm2/searched", tuple(passage.text("text") for passage in row.within("retrieved_evidence")))
 
 
@@ -90,24 +91,24 @@ def _read_fm2(row: ClaimRow, source: str, more: tuple[str, ...]) -> LabelledClai
 
 
 def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read BEGIN: a machine's reply to a message, and the sentence that the reply should be based on."""
+    """Read BEGIN: a system's reply to a message, and the sentence on which the reply should be based."""
     yield from _read_reply(row, "begin", "knowledge", row.one_of("begin_label", _ATTRIBUTABLE))
 
 
 def read_faithdial(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read FaithDial's audit: a person's reply, and its sentence. An uncooperative reply only repeats the sentence."""
+    """Read FaithDial's audit: a person's reply and its sentence. An "uncooperative" reply only repeats the sentence."""
     yield from _read_reply(row, "faithdial", "evidence", row.one_of("BEGIN", _FAITHFUL))
 
 
 def _read_reply(row: ClaimRow, source: str, evidence: str, label: Verdict | None) -> Iterator[LabelledClaim]:
-    """Yield the reply as a claim, unless it is generic and claims nothing."""
+    """Yield a reply as a claim, unless it is generic and so claims nothing."""
     if label is not None:
         reply, knowledge = detokenize(row.text("response")), detokenize(row.text(evidence))
         yield LabelledClaim(str(row.line), source, reply, (knowledge,), label, knowledge)
 
 
 def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read Factcheck-GPT by passage: the stance of one passage of a web search on a claim."""
+    """Read Factcheck-GPT by passage: what one passage from a web search says about a claim."""
     claim, passage = row.text("claim"), row.text("evidence")
     label = row.one_of("stance", _STANCES)
     yield LabelledClaim(str(row.line), "factcheck-gpt/passages", claim, (passage,), label, claim)
@@ -116,7 +117,8 @@ def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
 def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
     """Read Factcheck-GPT by claim: all passages of a claim, and their joint verdict.
 
-    A passage that completely supports or refutes decides. Claims with both, or without a judged passage, are skipped.
+    A passage that completely supports or refutes the claim decides. Claims that have both kinds, or no judged passage,
+    are skipped.
     """
     for place, sentence in enumerate(row.within("sentences")):
         for number, judged in enumerate(_split_judged_claims(sentence)):
@@ -128,7 +130,7 @@ def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_qags(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read QAGS: sentences of a machine's summary, with the most similar passages of their article."""
+    """Read QAGS: the sentences of an automatic summary, each with the most similar passages of the article."""
     article = row.text("article")
     sentences = [article[start:end] for start, end in sentence_spans(article)]
     passages = [join_sentences(sentences, run) for run in split_into_chunks(sentences)]
@@ -151,7 +153,7 @@ def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
 
 
 def _decide_stance(judged: ClaimRow) -> Verdict | None:
-    """Return the joint verdict of a claim's passages; None if none is judged or they contradict each other."""
+    """Return the joint verdict of a claim's passages; None if none is judged, or if they contradict each other."""
     verdicts = {ClaimRow(judged.line, {"stance": word}).one_of("stance", _STANCES) for word in judged.texts("stances")}
     decided = verdicts - {Verdict.NOT_ENOUGH_INFO}
     if len(decided) > 1 or not verdicts:
@@ -169,7 +171,7 @@ _METADATA = "(meta data) "
 
 
 def read_wice(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read WiCE: a claim of an article, and the passages around its supporting sentences."""
+    """Read WiCE: a claim of an article, and the passages that contain its supporting sentences."""
     (about,) = row.within("meta")
     claim = row.text("claim")
     label = row.one_of("label", _WICE_LABELS)
@@ -189,7 +191,7 @@ def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
 
 
 def _sentence_numbers(row: ClaimRow, listed: Any, count: int) -> list[int]:
-    """Return one set of sentence numbers, each below `count`; an empty set means that no sentence supports."""
+    """Return a checked list of sentence numbers, each below `count`; if empty, no sentence supports the claim."""
     if not isinstance(listed, list) or not all(isinstance(at, int) and 0 <= at < count for at in listed):
         raise row.unlike("supporting_sentences", f"lists of numbers from 0 to {count - 1}", listed)
     return listed
@@ -232,7 +234,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
     """Read files, and the files of labelled claims in folders, without duplicates. Raises `UnreadableClaims`.
 
-    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not show their format.
+    `form` is a name in `CLAIM_FORMATS`; it is needed if a file's first row does not show its format.
     """
     claims: list[LabelledClaim] = []
     for path in paths:
@@ -264,7 +266,7 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
 
 
 def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...]:
-    """Keep one of equal claims of a source with the same evidence, or none if their labels differ."""
+    """Keep one of several equal claims with the same evidence in a source; if their labels differ, keep none."""
     seen: dict[tuple[str, str, tuple[str, ...]], list[LabelledClaim]] = {}
     for claim in claims:
         seen.setdefault((claim.source, claim.claim, claim.evidence), []).append(claim)
@@ -272,7 +274,7 @@ def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...
 
 
 def link_groups(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
-    """Merge the groups of claims of a family that share a wording or a passage."""
+    """Merge groups of claims, within a family of sets, that have a wording or a passage in common."""
     leaders: dict[tuple[str, str], tuple[str, str]] = {}
 
     def leader(family: str, shared: str) -> tuple[str, str]:
@@ -288,7 +290,7 @@ def link_groups(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Return whether a file has only white space; False if it cannot be opened, which its reader reports."""
+    """Return whether a file has only white space. If it cannot be opened, return False: its reader reports that."""
     try:
         with path.open("rb") as file:
             return all(not line.strip(_BLANK) for line in file)

@@ -1,6 +1,7 @@
-"""Measure how well scores separate supported claims from the others: accuracy, curves, thresholds. Pure.
+"""Measure how well scores separate supported claims from others: accuracy, curves, thresholds. Pure.
 
-A claim is accepted if its score reaches a threshold. If a threshold is chosen on several sources, they weigh the same.
+A claim is accepted if its score reaches a threshold. If a threshold is chosen on several sources, all sources count
+equally.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _TRACE = 1e-12  # tolerance of sums of shares
 
 @dataclass(frozen=True, slots=True)
 class ScoredClaims:
-    """The scores of a source's claims, and whether each is supported."""
+    """The scores of a source's claims, and whether each claim is supported."""
 
     scores: Floats
     supported: Booleans
@@ -34,13 +35,13 @@ class ScoredClaims:
 
     @property
     def both(self) -> bool:
-        """Whether there are claims of both kinds, which most measures need."""
+        """Whether there are supported claims and others; most measures need both."""
         return bool(self.supported.any() and not self.supported.all())
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPoint:
-    """A threshold with its effects."""
+    """A threshold, and what it does to the claims of a source."""
 
     threshold: float
     lost: float  # the share of supported claims below it
@@ -48,14 +49,14 @@ class ThresholdPoint:
 
 
 def balanced_accuracy(accepted: Booleans, supported: Booleans) -> float | None:
-    """Return the mean of two shares: supported claims accepted, others refused. None if either kind is missing."""
+    """Return the mean of two shares: supported claims accepted, and other claims refused; None if a kind is missing."""
     if supported.all() or not supported.any():
         return None
     return float((accepted[supported].mean() + (~accepted[~supported]).mean()) / 2)
 
 
 def roc_auc(scored: ScoredClaims) -> float | None:
-    """Return how often a supported claim scores above another one; ties count half. None if either kind is missing."""
+    """Return how often a supported claim scores above another claim; ties count half. None if a kind is missing."""
     if not scored.both:
         return None
     below = np.searchsorted(np.sort(scored.others), scored.kept, side="left")
@@ -64,14 +65,14 @@ def roc_auc(scored: ScoredClaims) -> float | None:
 
 
 def measure_threshold(scored: ScoredClaims, threshold: float) -> ThresholdPoint | None:
-    """Return the effect of a threshold on a source; None if all its claims are of one kind."""
+    """Return what a threshold does to a source's claims; None if all of them are of one kind."""
     if not scored.both:
         return None
     return ThresholdPoint(threshold, float((scored.kept < threshold).mean()), float((scored.others < threshold).mean()))
 
 
 def find_threshold_losing(sources: Sequence[ScoredClaims], share: float) -> float:
-    """Return the highest threshold that loses at most a share of the supported claims of the sources."""
+    """Return the highest threshold that rejects at most a `share` of the supported claims of these sources."""
     scores = [source.kept for source in sources if len(source.kept)]
     values, weights = _weigh(scores)
     below = np.cumsum(weights) - weights
@@ -81,7 +82,7 @@ def find_threshold_losing(sources: Sequence[ScoredClaims], share: float) -> floa
 def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
     """Return the threshold with the best balanced accuracy over the sources that have claims of both kinds.
 
-    It is halfway between two scores. Of several equally good thresholds, the lowest is returned.
+    It is halfway between two scores. If several thresholds are equally good, the lowest is returned.
     """
     usable = [source for source in sources if source.both]
     kept, kept_weights = _weigh([source.kept for source in usable])
@@ -93,9 +94,9 @@ def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
 
 
 def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: int = 5) -> float | None:
-    """Return the balanced accuracy if each fold's threshold is chosen on the other folds; None if impossible.
+    """Return the balanced accuracy of thresholds that are each chosen on the other folds; None if impossible.
 
-    Claims of one group are in one fold.
+    All claims of a group are in the same fold.
     """
     fold = assign_folds(groups, count)
     accepted = np.zeros(len(groups), bool)
@@ -116,7 +117,7 @@ def count_confusions(labels: Sequence[Verdict], verdicts: Sequence[Verdict]) -> 
 
 
 def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the distinct values of all parts, sorted, and their weights, which sum to 1; all parts weigh the same."""
+    """Return the distinct values of all parts, sorted, and their weights. All parts weigh the same; the sum is 1."""
     weights = np.concatenate([np.full(len(part), 1 / len(part) / len(parts)) for part in parts])
     values, places = np.unique(np.concatenate(parts), return_inverse=True)
     summed: Floats = np.bincount(places, weights).astype(np.float64)
@@ -124,13 +125,13 @@ def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
 
 
 def _weight_below(edges: Floats, values: Floats, weights: Floats) -> Floats:
-    """Return the weight of the values below each edge."""
+    """Return the total weight of the values below each edge."""
     total = np.concatenate([[0.0], np.cumsum(weights)])
     weights_below: Floats = total[np.searchsorted(values, edges, side="left")]
     return weights_below
 
 
 def assign_folds(groups: Sequence[str], count: int) -> NDArray[np.int64]:
-    """Return the fold of each member; groups take turns in order of appearance, and all members of one share a fold."""
+    """Return the fold of each member. The groups are assigned to folds in turn, in order of appearance."""
     numbers = {group: place % count for place, group in enumerate(dict.fromkeys(groups))}
     return np.array([numbers[group] for group in groups])

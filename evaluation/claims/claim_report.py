@@ -1,7 +1,7 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
-A threshold "by other sets" is chosen on the sources of all other families, and one "by folds" on the other folds of the
-same set, so neither is fitted to the claims that it is measured on. A threshold "of its own set" is.
+A threshold "by other sets" is chosen on the sources of all other families, and a threshold "by folds" on the other
+folds of the same set. So neither is fitted to the claims that it is measured on. A threshold "of its own set" is.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from storage.types import Verdict
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
-    """Return the report on one verifier, with the sources in order of appearance; undefined figures are None."""
+    """Return the report on one verifier. Sources are in order of appearance; undefined figures are None."""
     sources: dict[str, list[JudgedClaim]] = {}
     for outcome in outcomes:
         sources.setdefault(outcome.claim.source, []).append(outcome)
@@ -49,7 +49,7 @@ def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, A
 def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, list[dict[str, Any]]]:
     """Return the unsupported claims with the highest scores, and the supported claims with the lowest.
 
-    If a verifier gives verdicts, only claims with a wrong verdict are listed.
+    If the verifier gives verdicts, only claims with a wrong verdict are listed.
     """
     wrong = [
         outcome
@@ -84,7 +84,7 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
 
 
 def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return the quality of a verifier's own verdicts; None if it only scores."""
+    """Return the quality of the verdicts that a verifier gives; None if it gives only scores."""
     verdicts = [outcome.judged.verdict for outcome in outcomes if outcome.judged.verdict is not None]
     if len(verdicts) < len(outcomes):
         return None
@@ -100,10 +100,10 @@ def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
 
 
 def _list_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return what happens to the claims at the gate, in all and by kind; None if the verifier is not the gate's.
+    """Return what happens to the claims at the gate, in total and by kind; None if the verifier is not the gate's.
 
-    Without a model, doubtful claims are withheld or replaced by quotations. A model decides on all claims except those
-    that rules refute or that are verbatim in a passage.
+    Without a model, doubtful claims are withheld or replaced by quotations. With a model, it decides on all claims
+    except those that rules refute or that are verbatim in a passage.
     """
     if any(outcome.judged.sure is None for outcome in outcomes):
         return None
@@ -142,7 +142,7 @@ def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[
 
 
 def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
-    """Return what thresholds chosen on other sources lose and catch here, by the share that they lose there."""
+    """Return the effects here of thresholds chosen on other sources, by the share of supported claims lost there."""
     if not others:
         return {}
     points = {
@@ -156,7 +156,7 @@ def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict
 
 
 def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the means of figures over the sources that have them, with equal weights."""
+    """Return the mean of each figure over the sources that have it; all sources count equally."""
 
     def over(*path: str) -> float | None:
         return round_figure(compute_mean(find_figure(report, path) for report in reports))
@@ -235,7 +235,7 @@ def claims(
 
 
 def sample_claims(claims: Sequence[LabelledClaim], limit: int) -> Sequence[LabelledClaim]:
-    """Return at most `limit` seeded claims of each source, in their order; all claims if it is 0."""
+    """Return at most `limit` random claims of each source, in their order; 0 returns all."""
     if not limit:
         return claims
     rng = Random(_SEED)

@@ -110,7 +110,7 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return notes on sets with claims of one kind only, and on the training of `local`."""
+    """Return notes on sets with claims of one kind only, and on the sets that `local` was trained on."""
     few = [
         f"{source['source']}: too few claims to measure; most figures need supported ones and others."
         for source in reports[0]["sources"]
@@ -125,7 +125,7 @@ def _has_both(report: Mapping[str, Any]) -> bool:
 
 
 def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield verifiers and reports, sorted by source; the means follow at the end if there are several sources."""
+    """Yield verifiers and reports by source; if there are several sources, their means follow at the end."""
     for place, _ in enumerate(reports[0]["sources"]):
         for report in reports:
             yield report["verifier"], report["sources"][place]
@@ -139,7 +139,7 @@ def _number(report: Any, *path: str, form: str = ".3f") -> str:
 
 
 def find_figure(report: Any, path: Sequence[str]) -> Any:
-    """Return the value at a path of names; None if a part of it is missing."""
+    """Return the value at a path of names; None if a part of the path is missing."""
     for name in path:
         report = (report or {}).get(name)
     return report

@@ -1,4 +1,4 @@
-"""Judge labelled claims with the model and prompt that judge dialogues, to measure the reliability of the verdicts."""
+"""Judge labelled claims with the model and prompt that judge dialogues, to measure how reliable their verdicts are."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -25,7 +25,10 @@ JUDGE = "judge"
 
 
 async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settings) -> tuple[JudgedClaim, ...]:
-    """Judge claims by the model of `[evaluation] judge`. Raises `EvaluationError` without one, `ModelUnavailable`."""
+    """Judge claims by the model of `[evaluation] judge`.
+
+    Raises `ModelUnavailable`, or `EvaluationError` if none is set.
+    """
     model = settings.evaluation.judge.over(settings.model)
     if not model.configured:
         raise EvaluationError(
@@ -36,7 +39,7 @@ async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settin
 
 
 async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: int) -> tuple[JudgedClaim, ...]:
-    """Return a model's verdicts, at most `at_once` calls at a time; an unusable reply counts as NOT ENOUGH INFO."""
+    """Return a model's verdicts, from at most `at_once` calls at a time. An unusable reply is NOT ENOUGH INFO."""
 
     async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:
         started = perf_counter()

@@ -1,4 +1,4 @@
-"""Define labelled claims and the rows of their files, and split long evidence into passages as ingestion does."""
+"""Define labelled claims and the rows of their files, and split long evidence into passages like ingested ones."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ class UnreadableClaims(EvaluationError):
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """A claim with passages as its evidence, and people's verdict on it."""
+    """A claim, passages as its evidence, and the verdict that people gave."""
 
     id: str
     source: str  # its set; the part before a slash names a family of sets that share claims
@@ -39,7 +39,7 @@ class LabelledClaim:
 
     @property
     def family(self) -> str:
-        """The family of its source: sets that share claims."""
+        """The family of the claim's source: sets in one family have claims in common."""
         return self.source.partition("/")[0]
 
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class MalformedRow(Exception):
-    """A row does not have the format of its file. `str()` has its line number and the fault."""
+    """A row does not have the format of its file. `str()` gives the line number and the reason."""
 
     def __init__(self, line: int, fault: str) -> None:
         super().__init__(f"line {line}: {fault}")
@@ -81,7 +81,7 @@ class ClaimRow:
         return tuple(text.strip() for text in values if text.strip())
 
     def within(self, name: str) -> tuple["ClaimRow", ...]:
-        """Return the objects of a field as rows; the field is one object, or a list or an object of them."""
+        """Return the objects in a field as rows. The field is one object, or a list or an object of objects."""
         value = self._field(name)
         listed = list(value.values()) if isinstance(value, dict) else value
         if isinstance(value, dict) and not any(isinstance(fields, dict) for fields in listed):
@@ -91,7 +91,7 @@ class ClaimRow:
         return tuple(ClaimRow(self.line, fields) for fields in listed)
 
     def one_of(self, name: str, known: Mapping[str, T]) -> T:
-        """Return the value of a field's text in `known`; case, hyphens, underscores and white space are ignored."""
+        """Return the value in `known` for a field's text; case, hyphens, underscores and white space do not matter."""
         word = self.text(name)
         values = {_plain(key): value for key, value in known.items()}
         if _plain(word) not in values:
@@ -135,7 +135,7 @@ def _json_lines(file: TextIO) -> Iterator[ClaimRow]:
 
 
 def _columns(rows: Any) -> Iterator[ClaimRow]:
-    """Yield the rows below the header of a `csv.reader`, whose type has no public name."""
+    """Yield the rows after the header of a `csv.reader`. Its type has no public name, so `rows` is `Any`."""
     try:
         names: list[str] = next(rows, [])
         for cells in rows:
@@ -156,7 +156,7 @@ MOST_PASSAGES = 3  # passages of a claim
 
 
 def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> list[range]:
-    """Split sentences into runs of at most `largest` words, or of one longer sentence; return their index ranges."""
+    """Split sentences into runs of at most `largest` words, or of one longer sentence. Return ranges of indexes."""
     runs: list[range] = []
     start = words = 0
     for place, sentence in enumerate(sentences):
@@ -169,12 +169,12 @@ def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> l
 
 
 def join_sentences(sentences: Sequence[str], run: Sequence[int]) -> str:
-    """Return the sentences at some indexes, one per line, because many sentences of a page are not prose."""
+    """Return the sentences at these indexes, one per line, because many sentences of a page are not prose."""
     return "\n".join(sentences[place] for place in run)
 
 
 def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGES) -> tuple[str, ...]:
-    """Return the passages that share most content terms with the claim, in their order; earlier ones win ties."""
+    """Return the passages that share most content terms with the claim, in their order. In a tie, earlier ones win."""
     terms = set(content_terms(claim))
     shared = [len(terms & set(content_terms(passage))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda place: (-shared[place], place))[:most]
@@ -184,7 +184,7 @@ def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGE
 def select_covering(sentences: Sequence[str], needed: Sequence[int], most: int = MOST_PASSAGES) -> tuple[str, ...]:
     """Return the passages that contain the needed sentences.
 
-    If these would be more than `most`, the needed sentences alone are packed into as few passages as possible.
+    If there are more than `most`, only the needed sentences are packed, into as few passages as possible.
     """
     around = [run for run in split_into_chunks(sentences) if any(place in run for place in needed)]
     if len(around) <= most:

@@ -25,7 +25,7 @@ from storage.types import Document, Evidence, Passage, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudgement:
-    """A verifier's judgement of a claim."""
+    """A verifier's judgement of a claim: its score, and what else it reports."""
 
     score: float  # how well the claim is supported, from 0 to 1
     verdict: Verdict | None = None  # None if the verifier only scores
@@ -36,7 +36,7 @@ class ClaimJudgement:
 
 
 class Verifier(Protocol):
-    """Judges whether passages together support a claim, which may repeat words of the questions `asked`."""
+    """Judges whether passages, taken together, support a claim. The claim may repeat words of the questions `asked`."""
 
     async def __call__(self, claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement: ...
 
@@ -58,7 +58,7 @@ def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
 
 
 def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
-    """Return a verifier that scores the share of the claim's content terms that are in any passage."""
+    """Return a verifier whose score is the share of the claim's content terms that occur in a passage."""
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         del asked
@@ -71,7 +71,7 @@ def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
 
 
 def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
-    """Return a verifier that scores the cosine of the claim and the most similar sentence of the passages."""
+    """Return a verifier whose score is the cosine of the claim with the passages' most similar sentence."""
     return build_similarity_verifier(open_embedder(MINILM, {}))
 
 
@@ -90,7 +90,7 @@ def build_similarity_verifier(embedder: Embedder) -> Verifier:
 
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
-    """Return the support check of the gate as a verifier. It is trained on public sets: test it on others."""
+    """Return the gate's support check as a verifier. It is trained on public sets, so it must be tested on others."""
     check = open_checker()
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
@@ -108,14 +108,14 @@ def open_local(_: Sequence[LabelledClaim]) -> Verifier:
 
 
 def decide_verdict(support: Support) -> Verdict:
-    """Return the verdict of the local check; a claim that a passage contradicts is refuted."""
+    """Return the verdict of the local check. A claim that contradicts a passage is refuted."""
     if support.holds:
         return Verdict.SUPPORTS
     return Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
 
 
 def build_evidence(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, ...]:
-    """Return texts as passages without a corpus, numbered from 1; reasons refer to the numbers."""
+    """Return texts as passages without a corpus. They are numbered from 1, and reasons refer to these numbers."""
     page = Document("", "", title)
     passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
     return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
@@ -144,14 +144,14 @@ class JudgedClaim:
 
 
 async def judge_claims(claims: Sequence[LabelledClaim], verifier: Verifier) -> tuple[JudgedClaim, ...]:
-    """Judge claims in order, on one core if the system supports it; the first is judged twice, to warm up."""
+    """Judge claims in order, on one core if the system allows that. The first is judged twice, to load everything."""
     with pin_to_one_core():
         return tuple([await _time_judgement(claim, verifier) for claim in (*claims[:1], *claims)])[1:]
 
 
 @contextmanager
 def pin_to_one_core() -> Iterator[None]:
-    """Bind the calling thread and the threads that it starts to one core, if the system supports it."""
+    """Restrict the calling thread, and the threads that it starts, to one core, if the system allows that."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -1,1 +1,1 @@
-"""Measure systems by dialogues with a simulated user, judged by a model."""
+"""Measure systems in dialogues with a simulated user, whose replies a model judges."""

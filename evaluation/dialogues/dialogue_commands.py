@@ -106,7 +106,7 @@ async def _hold(
     yes: bool,
     judging: bool,
 ) -> bool:
-    """Hold and judge the dialogues; return False if only the cost was estimated."""
+    """Hold the dialogues and judge them. Return False if only the cost was estimated."""
     if folder.exists:
         manifest = folder.read_manifest()
         refuse_other_options(manifest, options, folder.path)
@@ -161,7 +161,7 @@ async def _judge(ctx: CommandContext, folder: RunFolder, manifest: RunManifest, 
 
 
 class _UseCount:
-    """Shows the finished turns and their cost in a progress bar."""
+    """Shows the number of finished turns, and their cost, in a progress bar."""
 
     def __init__(self, total: int, progress: ProgressCallback, done: Iterable[DialogueTurn | JudgedTurn]) -> None:
         self._total, self._progress, self._done = total, progress, [*done]

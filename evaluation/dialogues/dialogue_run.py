@@ -1,4 +1,4 @@
-"""Hold dialogues between a simulated user and systems, and store each turn when it ends."""
+"""Hold dialogues between a simulated user and systems, and store each turn as soon as it ends."""
 
 import asyncio
 import secrets
@@ -47,7 +47,7 @@ OpenTurnModel = Callable[[Dialogue, str], LLM]
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
-    """Return a run's dialogues before their first turn; a system without model calls is not repeated for each model."""
+    """Return the dialogues of a run, without turns. A system that calls no model has only one for all models."""
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
         for label in manifest.systems
@@ -69,7 +69,7 @@ class DialogueRun:
     at_once: int = 4
 
     async def hold(self) -> None:
-        """Hold every dialogue to its end, and continue started ones.
+        """Hold every dialogue to its end; those that were started before are continued.
 
         Raises:
             EvaluationError: A model or the search cannot be reached; the turns so far are stored.
@@ -148,7 +148,7 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
-    """Return the messages of a dialogue as a system remembers them."""
+    """Return the messages of a dialogue as a system gets them."""
     messages = list[Turn]()
     for turn in dialogue.turns:
         documents = sorted({(passage.corpus, passage.document) for passage in turn.passages})
@@ -160,7 +160,7 @@ def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
 async def ask_system(
     app: App, system: str, talk: Conversation, user: str, manifest: RunManifest, seed: str
 ) -> DialogueTurn:
-    """Let a system answer as for any user, with a record. Raises `EvaluationError` if a model or search is down."""
+    """Let a system answer as for any user, and record it. Raises `EvaluationError` if a model or the search fails."""
     sentence_times, began = list[float](), time.perf_counter()
 
     def report(event: Event) -> None:
@@ -198,13 +198,13 @@ def _count_reused(model: LLM | None) -> int:
 def build_turn(
     user: str, done: TurnResult, steps: Sequence[Mapping[str, Any]], knowledge: tuple[str, ...]
 ) -> DialogueTurn:
-    """Return a turn as a dialogue stores it. Pure.
+    """Return a turn in the form that a dialogue stores. Pure.
 
     Args:
         user: The user's message.
-        done: The system's result.
+        done: The result of the system.
         steps: The bodies of the turn's steps in the record.
-        knowledge: The texts of all passages found.
+        knowledge: The texts of all passages that were found.
     """
     answered, usage = done.answer, done.usage
     refined = any(step.get("template") in {"feedback", "refine"} for step in steps)

@@ -1,4 +1,4 @@
-"""Types of an evaluation by dialogues: topics, turns, judgements, and the run's manifest."""
+"""Types of an evaluation in dialogues: topics, turns, judgements, and the manifest of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The topic of a dialogue, with all that the simulated user knows about it."""
+    """The topic of a dialogue, with everything that the simulated user knows about it."""
 
     title: str
     first_sentence: str
@@ -58,7 +58,7 @@ class TurnClaim:
 
 @dataclass(frozen=True, slots=True)
 class DialogueTurn:
-    """The user's message, the system's reply, and its cost."""
+    """The user's message, the system's reply, and the cost of the reply."""
 
     user: str
     reply: str  # as people read it; an abstention has a text, too
@@ -96,7 +96,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim from a reply, judged against passages of the corpora."""
+    """A claim from a reply, and its verdict by passages of the corpora."""
 
     text: str
     verdict: Verdict

@@ -1,9 +1,7 @@
-"""Store a run's files, so that a killed run can continue.
+"""Store a run's files, so that a run that was killed can be continued.
 
-run.json          the manifest
-dialogues.jsonl   one line for each turn
-judgements.jsonl  one line for each judgement
-calls/            cached replies of models
+run.json the manifest dialogues.jsonl one line for each turn judgements.jsonl one line for each judgement calls/ cached
+replies of models
 """
 
 import json
@@ -84,7 +82,7 @@ class RunFolder:
             ) from error
 
     def refuse_lost_manifest(self) -> None:
-        """Raise `EvaluationError` if there are turns without a manifest."""
+        """Raise `EvaluationError` if the folder has turns, but no manifest."""
         if self._turns.exists() and not self.exists:
             raise EvaluationError(
                 f"{self.path} has dialogues of a run whose run.json is missing.",
@@ -92,13 +90,13 @@ class RunFolder:
             )
 
     def append_turn(self, dialogue: Dialogue, turn: DialogueTurn) -> None:
-        """Append the next turn of a dialogue, and flush it to disk."""
+        """Append the next turn of a dialogue, and write it to disk at once."""
         head = asdict(dialogue) | {"turn": len(dialogue.turns) + 1}
         del head["turns"]
         _append_line(self._turns, {**head, **asdict(turn)})
 
     def read_dialogues(self) -> tuple[Dialogue, ...]:
-        """Return the dialogues, sorted by id, with their turns before the first missing one."""
+        """Return the dialogues, sorted by id. If a turn is missing, later turns are left out."""
         heads, turns = dict[str, Dialogue](), defaultdict[str, dict[int, DialogueTurn]](dict)
 
         def take(line: dict[str, Any]) -> None:
@@ -126,9 +124,9 @@ class RunFolder:
         return judgements
 
     def drop_unconnected(self) -> int:
-        """Remove turns after a missing one, and judgements of missing turns; return the number of removed turns.
+        """Remove turns after a missing one, and judgements of missing turns. Return the number of removed turns.
 
-        A dialogue continues at its first missing turn, and later turns would not follow from it.
+        A dialogue is continued at its first missing turn, and later turns would not follow from that.
         """
         keys = list_keys(self.read_dialogues())
         _keep_lines(self._judgements, keys)
@@ -140,12 +138,12 @@ def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
 
 
 def count_planned(manifest: RunManifest, held: int = 0) -> int:
-    """Return how many turns a finished run has; `held` replaces a number of dialogues missing in the manifest."""
+    """Return how many turns a finished run has. `held` is used if the manifest has no number of dialogues."""
     return (manifest.dialogues or held) * manifest.turns
 
 
 def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
-    """Describe how many turns and judgements a run lacks; empty if it is whole. Judgements are optional."""
+    """Describe how many turns, and how many judgements if `judged` is set, a run lacks; empty if none."""
     parts = [f"{planned - held} of {planned} turns were not held"] if held < planned else []
     if judged is not None and judged < held:
         parts.append(f"{held - judged} of {held} turns were not judged")
@@ -153,7 +151,7 @@ def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a text file atomically."""
+    """Replace a text file atomically."""
     scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
     scratch.write_text(text, encoding="utf-8")
     scratch.replace(path)
@@ -173,7 +171,7 @@ def _append_line(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def _drop_torn_line(handle: int) -> None:
-    """Truncate a file to its whole lines, because a killed process may have written a part of a line."""
+    """Remove an incomplete last line from a file: a killed process may have written a part of it."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return
@@ -182,13 +180,13 @@ def _drop_torn_line(handle: int) -> None:
 
 
 def _split_lines(path: Path) -> Sequence[bytes]:
-    """Return the whole lines of a file."""
+    """Return the complete lines of a file."""
     whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
     return whole.split(b"\n") if whole else ()
 
 
 def _keep_lines(path: Path, keys: Iterable[TurnKey]) -> int:
-    """Remove all lines except those of these turns; return how many were removed."""
+    """Remove all lines of a file except those of these turns. Return how many were removed."""
     known, lines = {*keys}, _split_lines(path)
     chosen = [line for line in lines if (row := json.loads(line)) and (row["id"], row["turn"]) in known]
     if len(chosen) < len(lines):
@@ -200,7 +198,7 @@ _MOST_NAMED = 20
 
 
 def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
-    """Pass each whole line to `take`. Raises `EvaluationError` with the numbers of all unreadable lines."""
+    """Pass each complete line to `take`. Raises `EvaluationError` with the numbers of all unreadable lines."""
     faults = list[tuple[int, str]]()
     for number, line in enumerate(_split_lines(path), start=1):
         try:

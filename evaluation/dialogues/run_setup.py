@@ -1,4 +1,4 @@
-"""Set up a run: its manifest, and the models that answer, play the user and judge."""
+"""Set up a run: its manifest, and the models that answer, play the user, and judge."""
 
 import asyncio
 import platform
@@ -52,7 +52,7 @@ _COMMON_DEVIATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of the command line; a run can be continued only with the same options."""
+    """The options from the command line. A run can be continued only with the same options."""
 
     systems: Sequence[str] = ()
     every: bool = False
@@ -96,7 +96,7 @@ def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path
 
 
 async def build_manifest(app: App, options: RunOptions) -> RunManifest:
-    """Choose topics and describe all inputs of a run. Raises `EvaluationError`, `StorageError`."""
+    """Choose the topics of a run, and describe all its inputs. Raises `EvaluationError` and `StorageError`."""
     settings = app.settings
     systems = choose_systems(options, app.system)
     models = tuple(options.models) or ((settings.model.name,) if settings.model.configured else ("scripted",))
@@ -139,7 +139,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
 
 
 def list_versions(app: App) -> Mapping[str, str]:
-    """Return the versions of all inputs except models and documents, by name."""
+    """Return the versions of all inputs except models and documents, by the names of the inputs."""
     played = digest_files("evaluation.dialogues.prompts", ".j2")
     return {
         **app.versions,
@@ -182,13 +182,13 @@ async def _choose_topics(app: App, options: RunOptions) -> tuple[tuple[CorpusSta
 
 
 def count_kinds(topics: Sequence[Topic]) -> str:
-    """Describe how many topics there are of each kind."""
+    """Describe in words how many topics there are of each kind."""
     counts = {kind: sum(topic.kind is kind for topic in topics) for kind in TopicKind}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
 def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
-    """Return the name of the model that plays the user or judges; empty if rules replace it."""
+    """Return the name of the model that plays the user or judges; empty if rules stand in for it."""
     if asked == STAND_IN or not (settings.model.configured or own.base_url):
         return ""
     return asked or own.over(settings.model).name or "model"
@@ -196,7 +196,7 @@ def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
 
 @dataclass
 class RunModels:
-    """The models of a run, each opened once, with their replies cached in the run's folder."""
+    """The models of a run. Each is opened once, and its replies are cached in the run's folder."""
 
     app: App
     manifest: RunManifest
@@ -240,7 +240,7 @@ class RunModels:
 
 @dataclass(frozen=True)
 class OrderedSearch(PassageStore):
-    """A store that runs searches one after another, in the order of their requests."""
+    """A store that runs searches one at a time, in the order in which they are requested."""
 
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
@@ -250,7 +250,7 @@ class OrderedSearch(PassageStore):
 
 
 def order_searches(app: App, manifest: RunManifest) -> App:
-    """Return the app of a run; if rules replace all models, searches are ordered, so that runs are repeatable."""
+    """Return the app of a run. If rules replace all models, searches are ordered, so that the run is repeatable."""
     if not set(manifest.models) <= {*STAND_INS}:
         return app
     own = {part.name: getattr(app.passages, part.name) for part in fields(app.passages) if part.init}
@@ -258,7 +258,7 @@ def order_searches(app: App, manifest: RunManifest) -> App:
 
 
 def find_commit() -> str:
-    """Return the commit of this checkout, marked if files differ from it; empty without git."""
+    """Return the commit of this checkout, marked if files differ from it; empty if git is missing."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - any git will do

@@ -1,7 +1,7 @@
 """Choose the topics of dialogues: well-known, little known and recent documents of the corpora, or those of a list.
 
-Page views are unknown, so a document counts as better known if it has more aliases, and then if it is longer. Documents
-are recent by the date of their text.
+Page views are unknown. So a document counts as better known if it has more aliases, and among equals if it is longer. A
+document is recent if its text has a recent date.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ MAX_SENTENCE = 400  # characters
 
 
 async def survey_corpus(manifest: Manifest, info: CorpusInfo, generation: int) -> tuple[CorpusState, "CorpusSurvey"]:
-    """Return a corpus's state and its documents, without reading their text. Raises `StorageError`."""
+    """Return the state of a corpus, and a survey of its documents without their texts. Raises `StorageError`."""
     outlines, whole = list[DocumentOutline](), hashlib.sha256()
     async for outline in _list_outlines(manifest, info.name):
         whole.update(f"{outline.key}\0{outline.revision}\0{outline.passages}\n".encode("utf-8", "replace"))
@@ -46,7 +46,7 @@ class CorpusSurvey:
         self._outlines = outlines
 
     def candidates(self, kind: TopicKind, count: int) -> Sequence[DocumentOutline]:
-        """Return the documents that fit a kind best, from which `count` topics are drawn."""
+        """Return the documents that fit a kind of topic best; `count` topics are drawn from these."""
         size = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
         if kind is TopicKind.RECENT:
             dated = [outline for outline in self._outlines if outline.date]
@@ -63,7 +63,7 @@ class CorpusSurvey:
 async def choose_topics(
     manifest: Manifest, surveys: Sequence[CorpusSurvey], count: int, seed: int
 ) -> tuple[Topic, ...]:
-    """Choose topics evenly from each kind and corpus; the same for the same seed and documents."""
+    """Choose topics, evenly from each kind and corpus. The same seed and documents give the same topics."""
     chosen = dict[tuple[str, str], Topic]()
     parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
     for place, (survey, kind) in enumerate(parts):
@@ -81,7 +81,7 @@ async def choose_topics(
 
 
 def share_count(count: int, parts: int, place: int) -> int:
-    """Return the share of one part if `count` is divided into `parts`; the first parts get the remainder."""
+    """Return the share of the part at `place` if `count` is divided into `parts`; the first ones get the remainder."""
     return count // parts + (place < count % parts)
 
 
@@ -111,7 +111,7 @@ def find_first_sentence(version: StoredVersion) -> str:
 
 
 async def read_topics(path: Path, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> tuple[Topic, ...]:
-    """Read a file whose lines are titles or JSON objects; titles are looked up. Raises `EvaluationError`."""
+    """Read a file whose lines are titles, which are looked up, or JSON objects. Raises `EvaluationError`."""
     topics = []
     for number, line in _read_lines(path):
         title, sentence = _parse_line(line, f"line {number} of {path}")

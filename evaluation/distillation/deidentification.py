@@ -1,7 +1,7 @@
 """Remove identities from lessons: names and ids of askers, addresses, numbers and secrets. Pure.
 
-What documents say about people stays, because the bot quotes it. Names of askers are replaced everywhere. Within a
-lesson a name always gets the same placeholder, so that prompt and reply still agree.
+What documents say about people stays, because the bot quotes it. But names of askers are replaced everywhere. Within a
+lesson, a name always gets the same placeholder, so that prompt and reply still agree.
 """
 
 import re
@@ -40,12 +40,12 @@ _SELF = re.compile(
 
 
 def find_own_names(texts: Iterable[str]) -> frozenset[str]:
-    """Return the names with which askers introduce themselves; a platform may not know them."""
+    """Return the names by which askers introduce themselves, as a platform may not know these names."""
     return frozenset(match[1] or match[2] for text in texts for match in _SELF.finditer(text))
 
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of askers and places: names as platforms show them, capitalized parts of them, and ids."""
+    """Return a pattern that matches names of askers and places, capitalized parts of these names, and their ids."""
     whole = {text for text in (*names, *ids) if len(text) > LEAST_NAME}
     parts = {part for name in names for part in name.split() if len(part) > LEAST_NAME and not part.islower()} - whole
     patterns = [rf"(?i:{re.escape(text)})" for text in _sort_longest_first(whole)]
@@ -58,7 +58,7 @@ def _sort_longest_first(texts: Iterable[str]) -> list[str]:
 
 
 def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:
-    """Return a lesson with placeholders for all identities in its input and output."""
+    """Return a lesson in which placeholders replace all identities in input and output."""
     placeholders = dict[str, str]()
 
     def hold(kind: str, found: str) -> str:

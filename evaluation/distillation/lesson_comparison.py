@@ -1,7 +1,7 @@
 """Ask a student held-out lessons, and compare its replies with its teacher's: `footnote distil compare`.
 
-The comparison shows for each stage how often the student kept the format, and how often it made the teacher's decision.
-`footnote evaluate dialogues` with both models compares whole answers.
+The comparison shows, for each stage, how often the student kept the format, and how often it made the teacher's
+decision. To compare whole answers, use `footnote evaluate dialogues` with both models.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,13 +40,13 @@ class StudentReply:
 
 
 def agrees(lesson: Lesson, value: Any, expected: Any) -> bool | None:
-    """Return whether two replies to a lesson make the same decision; None for free text."""
+    """Return whether two replies to a lesson make the same decision; None if they are free text."""
     decide = _DECISIONS.get(lesson.template)
     return decide(value) == decide(expected) if decide else None
 
 
 def _cited(items: Sequence[Any]) -> frozenset[int]:
-    """Return the numbers of the sentences that are cited by bullets or by sentences of a draft."""
+    """Return the numbers of the sentences that bullets, or sentences of a draft, cite."""
     return frozenset(number for item in items for number in getattr(item, "sentences", getattr(item, "numbers", ())))
 
 
@@ -70,7 +70,7 @@ _DECISIONS: Mapping[str, Callable[[Any], object]] = {
 
 
 async def ask_student(lesson: Lesson, llm: LLM, spent: BudgetMeter) -> StudentReply:
-    """Ask a model a lesson once."""
+    """Have a model reply to a lesson, once."""
     messages = (ChatMessage("system", lesson.instruction), ChatMessage("user", lesson.input))
     try:
         reply = await llm.complete(ModelCall(lesson.stage, messages, max_tokens=REPLY_TOKENS), spent)
@@ -123,7 +123,7 @@ EPILOG = format_examples("footnote distil compare lessons/ --split test")
 
 
 async def ask_all(lessons: Sequence[Lesson], llm: LLM, at_once: int) -> tuple[StudentReply, ...]:
-    """Ask all lessons, `at_once` at a time, and return the replies in order."""
+    """Have a model reply to all lessons, `at_once` at a time. Replies are in the order of the lessons."""
     spent = BudgetMeter(Budget(calls=10 * len(lessons), tokens=100_000 * len(lessons)))
     return await gather_limited(at_once, lambda lesson: ask_student(lesson, llm, spent), lessons)
 

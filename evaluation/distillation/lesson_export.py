@@ -1,7 +1,7 @@
 """Export lessons from the record as chat messages for training: `footnote distil export`.
 
-Only turns with consent in the settings are exported. All lessons of a topic are in the same split. Turns that cite the
-same document, or belong to the same conversation, have the same topic.
+Only turns for which the settings give consent are exported. Turns that cite the same document, or belong to the same
+conversation, have the same topic, and all lessons of a topic are in the same split.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Lessons by their split, and why others were left out."""
+    """Lessons by their split, and the reasons why others were left out."""
 
     lessons: Mapping[str, tuple[Lesson, ...]]
     left_out: Counter[str]
@@ -48,7 +48,7 @@ class Export:
 
 
 def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
-    """Return why no lessons may be made from a turn; empty if they may."""
+    """Return the reason why no lessons may be made from a turn; empty if they may."""
     summary = turn.summary
     place = "terminal" if summary.platform == "terminal" else (summary.asker if turn.direct else summary.channel)
     if place not in consent.places:
@@ -63,7 +63,7 @@ def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
 
 
 def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
-    """Return the split of each turn by its id, with the shares of `SPLITS` as nearly as whole topics allow."""
+    """Return the split of each turn by its id. The shares are as near to `SPLITS` as whole topics allow."""
     topics = _Topics()
     for turn in turns:
         keys = [f"{corpus}/{key}" for corpus, key in turn.cited]
@@ -84,7 +84,7 @@ def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
 
 @dataclass
 class _Topics:
-    """Disjoint sets of keys, each represented by one of its keys."""
+    """Disjoint sets of keys, each of which is represented by one of its keys."""
 
     parents: dict[str, str] = field(default_factory=dict)
 
@@ -151,12 +151,12 @@ def _remove_identities(
 
 
 def _split_id(name: str) -> tuple[str, ...]:
-    """Return the parts of an id such as `slack:T1/U1` that identify: the workspace, and the channel or person."""
+    """Return the parts of an id such as `slack:T1/U1` that identify someone: workspace, and channel or person."""
     return tuple(part for part in name.partition(":")[2].split("/") if part)
 
 
 def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a file for each split with a line for each lesson, then the manifest; return it. Raises `OSError`."""
+    """Write a file for each split, with a line for each lesson, then the manifest; return that. Raises `OSError`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     numbers, files = dict[str, int](), dict[str, Any]()
@@ -180,7 +180,7 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
 
 
 def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
-    """Encode a lesson as chat messages for training; the turn is an anonymous number."""
+    """Encode a lesson as chat messages for training. Its turn is named by an anonymous number."""
     messages = (("system", lesson.instruction), ("user", lesson.input), ("assistant", lesson.output))
     return json.dumps(
         {
@@ -195,7 +195,7 @@ def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
 
 
 def read_lessons(path: Path) -> tuple[Lesson, ...]:
-    """Read the lessons of a split. Raises `EvaluationError` if the file is not one."""
+    """Read the lessons of a split. Raises `EvaluationError` if the file does not contain any."""
     try:
         return tuple(_decode_lesson(json.loads(line)) for line in path.read_text("utf-8").splitlines())
     except FileNotFoundError as error:

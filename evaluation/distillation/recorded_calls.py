@@ -1,7 +1,7 @@
 """Read a turn's model calls from the record, with the facts of their prompts. Pure.
 
-The record keeps references to facts: the id of a passage, the span of a sentence, the number of turns of the
-conversation that were shown. A call is left out if its facts no longer exist, because a passage has changed since.
+The record has only references to these facts: the id of a passage, the span of a sentence, the number of shown turns of
+the conversation. If a fact no longer exists, because its passage has changed, the call is left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ Passages = Mapping[str, tuple[Passage, Document]]
 
 
 class LostFact(Exception):
-    """A part of a recorded prompt no longer exists; `str()` says which."""
+    """A part of a recorded prompt no longer exists; `str()` says which part."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A successful model call: the template and the facts of its prompt, and the reply."""
+    """A successful model call: template and facts of its prompt, and its reply."""
 
     template: str
     stage: str
@@ -33,7 +33,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """The parts of a recorded turn that lessons need."""
+    """Those parts of a recorded turn that lessons need."""
 
     summary: TurnSummary
     question: str
@@ -46,7 +46,7 @@ class RecordedTurn:
 
 
 def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn | None:
-    """Read a turn from its entries; None if it was never closed or its text was erased."""
+    """Read a turn from its entries; None if it was never closed, or if its text was erased."""
     bodies = {kind: [entry.body for entry in entries if entry.kind is kind] for kind in EntryKind}
     opened, closed, steps = (bodies[kind] for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED, EntryKind.STEP))
     if summary.erased or not opened or not closed:
@@ -73,7 +73,7 @@ def _read_call(step: Mapping[str, Any]) -> RecordedCall:
 
 
 def restore_facts(call: RecordedCall, turn: RecordedTurn, passages: Passages) -> dict[str, Any]:
-    """Replace the references in a call's facts with their values. Raises `LostFact`."""
+    """Replace the references in a call's facts by their values. Raises `LostFact`."""
     return {name: _restore(name, value, turn, passages) for name, value in call.facts.items()}
 
 
@@ -92,7 +92,7 @@ def _restore(name: str, value: Any, turn: RecordedTurn, passages: Passages) -> A
 
 
 def _restore_talk(count: int, turn: RecordedTurn) -> Conversation:
-    """Restore a conversation, in which the bot has answered each of the user's turns."""
+    """Restore a conversation of `count` turns; the bot's answers are between the user's messages."""
     if len(turn.earlier) % 2:
         raise LostFact("the speakers of its conversation are not recorded")
     earlier = [Turn("bot" if place % 2 else "user", text) for place, text in enumerate(turn.earlier)]

@@ -1,8 +1,8 @@
 """Make lessons from recorded calls: a student's prompt at each stage, and the reply to learn.
 
 WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, writes no reasoning before a
-verdict, and writes the refined draft directly. Therefore a teacher's reply is read by the stage's own reader and
-written again in the student's format. A draft and its refinement become one lesson, without the sentences that the gate
+verdict, and writes the refined draft directly. So a teacher's reply is parsed by the stage's own parser, and written
+again in the student's format. A draft and its refinement become one lesson, without the sentences that the gate
 withheld.
 """
 
@@ -50,7 +50,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A call without a lesson, and the reason."""
+    """A call that gives no lesson, and the reason."""
 
     turn_id: str
     template: str
@@ -58,7 +58,7 @@ class LeftOut:
 
 
 class _NoLesson(Exception):
-    """A call yields no lesson; `str()` says why."""
+    """A call gives no lesson; `str()` is the reason."""
 
 
 def make_lessons(turn: RecordedTurn, passages: Passages, seed: int = 0) -> Iterator[Lesson | LeftOut]:
@@ -79,7 +79,7 @@ _MERGED = frozenset({"feedback", REFINE})  # templates that have no lesson, beca
 
 
 def _merge_refinement(call: RecordedCall, after: Sequence[RecordedCall]) -> RecordedCall:
-    """Replace a draft with its refinement, which a student writes directly."""
+    """Replace a draft by its refinement, as a student writes the refined draft directly."""
     if call.template != DRAFT:
         return call
     refined = call.reply
@@ -121,7 +121,7 @@ def _list_evidence(facts: Facts) -> Iterator[Evidence]:
 
 
 def read_lesson(lesson: Lesson) -> Any:
-    """Read a lesson's output by the stage's own reader. Raises `UnreadableReply`."""
+    """Parse a lesson's output as the stage does. Raises `UnreadableReply`."""
     reader = _FORMS[lesson.template].build_reader(lesson.counts, True)  # noqa: FBT003 - as a student
     return _read(reader, lesson.output, structured=False)
 
@@ -133,7 +133,7 @@ def _read(reader: ReplyFormat[Any] | ReplySplitter[Any], reply: str, *, structur
 
 
 def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
-    """Write the sentences of a draft that passed the gate; `NOTHING_REPLY` for a draft without sentences."""
+    """Write the sentences of a draft that passed the gate, or `NOTHING_REPLY` if there are none."""
     if not sentences:
         return NOTHING_REPLY
     delivered = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]

@@ -1,8 +1,8 @@
 """Train a causal language model on exported lessons, with LoRA: `python -m evaluation.distillation.train_student`.
 
-A separate script for a machine with an accelerator: it imports nothing from Footnote, so that it can be copied alone.
-It needs the packages in requirements/distil.lock (`make distil`). Semnani et al. (2023, section 4) fine-tune all
-weights of a LLaMA with 7 billion parameters. LoRA (Hu et al. 2021) changes a thousandth of them. Only the tokens of the
+This is a separate script for a machine with an accelerator. It imports nothing from Footnote, so that it can be copied
+alone. It needs the packages in requirements/distil.lock (`make distil`). Semnani et al. (2023, section 4) fine-tune all
+weights of a LLaMA with 7 billion parameters; LoRA (Hu et al. 2021) changes a thousandth of them. Only the tokens of the
 replies have a loss.
 """
 
@@ -117,7 +117,7 @@ def open_model(options: argparse.Namespace, lessons: list[dict[str, Any]]) -> tu
 
 
 def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedTokenizerFast:
-    """Train a tokenizer on the lessons, for a model with random weights."""
+    """Train a tokenizer on the lessons, for a model whose weights are random."""
     plain = ByteLevelBPETokenizer()
     texts = [message["content"] for lesson in lessons for message in lesson["messages"]]
     plain.train_from_iterator(texts, vocab_size=words, special_tokens=list(MARKS))
@@ -127,7 +127,7 @@ def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedToke
 
 
 def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
-    """Encode lessons; only their replies have a loss. Lessons with more than `length` tokens are left out."""
+    """Encode lessons; only their replies have a loss. A lesson of more than `length` tokens is left out."""
     encoded = (encode_lesson(lesson["messages"], tokenizer) for lesson in lessons)
     return [lesson_tokens for lesson_tokens in encoded if len(lesson_tokens["input_ids"]) <= length]
 

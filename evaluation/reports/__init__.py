@@ -1,1 +1,1 @@
-"""Report runs of dialogues: measures, intervals and tests, tables like those of the papers, and one page of HTML."""
+"""Report runs of dialogues: measures, intervals and tests, tables like those in the papers, and one HTML page."""

@@ -22,7 +22,7 @@ def fail_unless(holds: Iterable[bool]) -> None:
 
 
 def render_holds(holds: Mapping[str, bool]) -> list[str]:
-    """Return a line for each limit that says whether it holds."""
+    """Return a line for each limit, which says whether it holds."""
     return [f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in holds.items()]
 
 
@@ -41,11 +41,11 @@ def round_figure(value: float | None, digits: int = 4) -> float | None:
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values except None; None without any."""
+    """Return the mean of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 
 def compute_share(flags: Iterable[object]) -> float | None:
-    """Return the share of true values, rounded; None without values."""
+    """Return the share of true values, rounded; None if there are no values."""
     return round_figure(compute_mean(map(bool, flags)))

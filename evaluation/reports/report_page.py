@@ -1,4 +1,4 @@
-"""Render a report as one HTML page that loads nothing: its Markdown as text and tables, its plots as SVG."""
+"""Render a report as one HTML page that loads nothing: Markdown becomes text and tables, plots become SVG."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class Plot:
         return [self.top * tick / TICKS for tick in range(TICKS + 1)]
 
     def place(self, value: float) -> str:
-        """Return the x coordinate of a value; values beyond the axis are placed at its end."""
+        """Return the x coordinate of a value. A value beyond the axis is placed at its end."""
         return f"{_LEFT + (_RIGHT - _LEFT) * min(1.0, max(0.0, value / self.top)):.1f}"
 
 
 def render_page(markdown: str, title: str, plots: Sequence[Plot]) -> str:
-    """Render the page, with the plots before the first section; HTML in the Markdown is shown as text."""
+    """Render the page; plots come before the first section. HTML in the Markdown is shown as text."""
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     wide = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
     head, mark, rest = wide.partition("<h2>")
@@ -48,7 +48,7 @@ def render_page(markdown: str, title: str, plots: Sequence[Plot]) -> str:
 
 
 def render_html(template: Path, **facts: object) -> str:
-    """Render a template; all values except `Markup` are escaped."""
+    """Render a template. All values except those of type `Markup` are escaped."""
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )

@@ -1,7 +1,7 @@
 """Compute the figures of a run of dialogues, by system, model and kind of topic. Pure.
 
-A measure takes a part and a whole from each turn, such as supported claims and all claims; for a mean over turns the
-whole is 1. So every figure is a share, with an interval and a test over dialogues.
+A measure takes a part and a whole from each turn, such as supported claims and all claims. If it is a mean over turns,
+the whole is 1. So every figure is a share, with an interval and a test over dialogues.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class MeasuredDialogue:
     turns: tuple[tuple[DialogueTurn, JudgedTurn], ...]
 
     def total(self, measure: Measure) -> Part | None:
-        """Return the sums of the parts and of the wholes over its turns; None if no turn has the measure."""
+        """Return the sum of the parts and the sum of the wholes over all turns; None if no turn has this measure."""
         taken = [part for turn, judged in self.turns if (part := measure.take(turn, judged))]
         return (sum(part for part, _ in taken), sum(whole for _, whole in taken)) if taken else None
 
@@ -85,7 +85,7 @@ def join_judgements(
 
 
 def _mean(value: Callable[[DialogueTurn, JudgedTurn], float | None]) -> Take:
-    """Take a value of each turn, for its mean over turns."""
+    """Return a function that takes a value from each turn, for a mean over turns."""
     return lambda turn, judged: None if (result := value(turn, judged)) is None else (result, 1)
 
 
@@ -98,7 +98,7 @@ def _score(scale: str) -> Take:
 
 
 def _gain(scale: str) -> Take:
-    """Take how much higher a reply is graded than its draft."""
+    """Return a function that takes from each turn how much higher the reply is graded than its draft."""
 
     def subtract(_: DialogueTurn, judged: JudgedTurn) -> float | None:
         after, before = getattr(judged, scale), judged.draft_scores.get(scale)
@@ -108,7 +108,7 @@ def _gain(scale: str) -> Take:
 
 
 def _abstained(*, answerable: bool) -> Take:
-    """Take whether a turn abstained, of the turns whose question the corpora answer, or of the others."""
+    """Return a function that takes whether a turn abstained, of turns that are `answerable`, or of the others."""
     return _mean(lambda _, judged: judged.abstained if judged.answerable is answerable else None)
 
 
@@ -193,7 +193,7 @@ TESTED = (FACTUAL, *SCALES, TEMPORAL, SILENT)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measure of some dialogues: its estimate, and the standard deviation over turns, which the papers report."""
+    """A measure of some dialogues: its estimate, and the standard deviation over turns, as the papers report it."""
 
     interval: Interval
     deviation: float
@@ -201,7 +201,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measure of two arms, compared on the topics that both had."""
+    """A measure of two arms, compared on the topics that both have."""
 
     measure: Measure
     first: Arm
@@ -225,7 +225,7 @@ def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> 
 
 
 def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
-    """Measure dialogues; None if no turn has the measure."""
+    """Return a measure of these dialogues; None if no turn has it."""
     totals = [total for dialogue in dialogues if (total := dialogue.total(what))]
     parts, wholes = [part for part, _ in totals], [whole for _, whole in totals]
     interval = estimate_share(parts, wholes, seed, proportion=what.unit == "%")
@@ -237,7 +237,7 @@ def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0)
 
 
 def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[Comparison, ...]:
-    """Test every pair of arms by every tested measure; p-values are adjusted for the number of tests."""
+    """Test every pair of arms by every tested measure. The p-values are adjusted for the number of tests."""
     tests = [
         (what, first, second, _test(select(dialogues, first), select(dialogues, second), what, seed))
         for first, second in combinations(list_arms(dialogues), 2)
@@ -248,7 +248,7 @@ def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[
 
 
 def adjust_randomised(tests: Sequence[PairedTest]) -> list[float | None]:
-    """Return the randomised p-value of each test, adjusted for the number of tests; None for a test without one."""
+    """Return the p-value of each randomised test, adjusted for their number; None for a test without p-value."""
     adjusted = iter(adjust_for_many([test.randomised for test in tests if test.randomised is not None]))
     return [None if test.randomised is None else next(adjusted) for test in tests]
 
@@ -256,7 +256,7 @@ def adjust_randomised(tests: Sequence[PairedTest]) -> list[float | None]:
 def _test(
     first: Sequence[MeasuredDialogue], second: Sequence[MeasuredDialogue], what: Measure, seed: int
 ) -> PairedTest:
-    """Compare the values of two arms at the topics that both have."""
+    """Compare the values of two arms on the topics that both have."""
     values, others = _by_topic(first, what), _by_topic(second, what)
     shared = [topic for topic in values if topic in others]
     return compare_paired([values[topic] for topic in shared], [others[topic] for topic in shared], seed)
@@ -270,7 +270,7 @@ def _by_topic(dialogues: Sequence[MeasuredDialogue], what: Measure) -> dict[str,
 def compare_runs(
     before: Sequence[MeasuredDialogue], after: Sequence[MeasuredDialogue], seed: int = 0
 ) -> Iterator[tuple[Arm, Measure, Figure, Figure, PairedTest]]:
-    """Yield the figures of each arm in two runs, and the test of the later run against the earlier."""
+    """Yield the figures of each arm in two runs, and the test of the later run against the earlier one."""
     for arm in list_arms(after):
         earlier, later = select(before, arm), select(after, arm)
         for what in MEASURES:
@@ -280,5 +280,5 @@ def compare_runs(
 
 
 def score_refinement(dialogues: Sequence[MeasuredDialogue]) -> float | None:
-    """Return the BLEU-4 of replies with their drafts as references, from 0 to 1; None without drafts."""
+    """Return the BLEU-4 of replies against their drafts, from 0 to 1; None if there are no drafts."""
     return bleu4([(turn.reply, turn.draft) for dialogue in dialogues for turn, _ in dialogue.turns if turn.draft])

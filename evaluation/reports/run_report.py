@@ -93,7 +93,7 @@ def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
 
 
 def enter_run(path: Path, folder: RunFolder) -> None:
-    """Replace a run's rows in a leaderboard file, and keep the text around them."""
+    """Replace a run's rows in a leaderboard file. The text around the rows stays."""
     manifest, dialogues = folder.read_manifest(), _read(folder)
     text = path.read_text("utf-8") if path.exists() else LEADERBOARD
     before, _, after = text.partition(f"{_ROWS_BEGIN}\n")
@@ -239,9 +239,9 @@ def _tabulate(
     kinds: Iterable[str] = (),
     marks: Mapping[tuple[Arm, str], str] | None = None,
 ) -> str:
-    """Return a table with a column for each measure and a row for each kind of topic and arm.
+    """Return a table with a column for each measure, and a row for each kind of topic and arm.
 
-    `marks` are added to the cells of the last kind, which is `all` if there are several.
+    `marks` are added to the cells of the last kind, which is `all` if there are several kinds.
     """
     chosen, rows = tuple(kinds) or list_kinds(dialogues), list[tuple[object, ...]]()
     for kind in chosen:
@@ -274,7 +274,7 @@ def _number(value: float, what: Measure) -> str:
 
 
 def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison]) -> dict[tuple[Arm, str], str]:
-    """Return a mark for each measure by which an arm is significantly better than its baseline."""
+    """Return a mark for each arm and measure in which the arm is significantly better than its baseline."""
     arms, marks = list_arms(dialogues), dict[tuple[Arm, str], str]()
     for arm in arms:
         baseline = next((other for other in arms if (other.system, other.model) == (ALONE, arm.model)), arms[0])
@@ -289,7 +289,7 @@ def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Compa
 
 
 def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterator[str]:
-    """Yield a table for each system with several variants, as in papers that vary one setting."""
+    """Yield a table for each system that ran in several variants, like the tables of papers that vary one setting."""
     arms = list_arms(dialogues)
     for base in dict.fromkeys(arm.system.partition(":")[0] for arm in arms):
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
@@ -352,7 +352,7 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
 
 
 def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
-    """Return plots of factuality and of the seconds of a turn, with their intervals."""
+    """Return two plots with intervals: factuality, and the seconds of a turn."""
     arms, kinds = list_arms(dialogues), list_kinds(dialogues)
 
     def plot(name: str, own: Sequence[MeasuredDialogue], what: Measure) -> Iterator[PlotPoint]:
@@ -375,6 +375,6 @@ _FEW_ARMS = 6  # with more, a plot by kinds of topics is too long; the tables sh
 
 
 def _round_up(value: float) -> float:
-    """Return the next number at which an axis of four parts can end: .4, .8, 2, 4, 8, 20 ..."""
+    """Return the next higher number that can end an axis of four parts: .4, .8, 2, 4, 8, 20 ..."""
     size = 10 ** math.floor(math.log10(value)) if value > 0 else 1.0
     return next(step * size for step in (2, 4, 8, 20) if step * size >= value)

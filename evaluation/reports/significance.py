@@ -31,7 +31,7 @@ class Interval:
 class PairedTest:
     """The mean lead of the first of two systems on common topics, and two-sided p-values.
 
-    There is no p-value with fewer than two topics or without any difference.
+    There is no p-value for fewer than two topics, or if the systems do not differ at all.
     """
 
     difference: float
@@ -43,10 +43,10 @@ class PairedTest:
 def estimate_share(
     parts: Sequence[float], wholes: Sequence[float], seed: int = 0, *, proportion: bool = False
 ) -> Interval | None:
-    """Estimate the sum of `parts` over the sum of `wholes`, one pair per dialogue; None if the wholes are 0.
+    """Estimate the sum of `parts` over the sum of `wholes`, with a pair for each dialogue; None if the wholes are 0.
 
-    In a `proportion`, each part is a number of cases out of its whole. A proportion of 0 or 1 has Wilson's interval,
-    with the dialogues as trials (Brown, Cai, DasGupta 2001), because resamples of equal values do not vary.
+    In a `proportion`, each part is a number of cases out of its whole. A proportion of 0 or 1 gets Wilson's interval,
+    in which dialogues are the trials (Brown, Cai, DasGupta 2001), because resamples of equal values do not vary.
     """
     above, below = np.asarray(parts, float), np.asarray(wholes, float)
     if not below.sum():
@@ -104,7 +104,7 @@ def adjust_for_many(pvalues: Sequence[float]) -> tuple[float, ...]:
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Return the agreement of two judges beyond chance; None if both give the same label to all, or without pairs.
+    """Return the agreement of two judges beyond chance; None without pairs, or if all labels are the same.
 
     Cohen, "A coefficient of agreement for nominal scales" (1960).
     """

@@ -1,7 +1,7 @@
 """Compare a reply with a reference, or with its source texts, by their words.
 
-F1 and Knowledge F1 count words in common, without case, punctuation and English articles (Shuster et al. 2021, Komeili
-et al. 2022); BLEU-4 is sacrebleu's. Both are between 0 and 1.
+F1 and Knowledge F1 count common words, without case, punctuation and English articles (Shuster et al. 2021, Komeili et
+al. 2022). BLEU-4 is computed by sacrebleu. All are between 0 and 1.
 """
 
 import re
@@ -17,7 +17,7 @@ _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text without articles; in scripts without spaces, each character is a word."""
+    """Return the words of a text without articles. In scripts without spaces, each character is a word."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = _WORD.findall(_SPACELESS.sub(lambda match: f" {match[0]} ", folded))
     return tuple(word for word in words if word not in _ARTICLES)
@@ -31,7 +31,7 @@ def f1(reply: str, reference: str) -> float:
 
 
 def bleu4(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the BLEU-4 of all (reply, reference) pairs together; None without any."""
+    """Return the BLEU-4 of all (reply, reference) pairs taken together; None if there are none."""
     if not pairs:
         return None
     replies, references = [reply for reply, _ in pairs], [reference for _, reference in pairs]

@@ -51,7 +51,7 @@ class OwnOutcome:
 
 
 def is_right(question: OwnQuestion, status: str, text: str, cited: Sequence[tuple[str, str, str]]) -> bool:
-    """Return whether a reply is right; `cited` lists the corpus, document and section of each footnote."""
+    """Return whether a reply is right. `cited` has the corpus, document and section of each footnote."""
     if not question.answerable:
         return status in ABSTAINED
     if status != "answered":
@@ -117,7 +117,7 @@ class OwnOptions:
 async def _run(
     ctx: CommandContext, file: Path, options: OwnOptions, app: App
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
-    """Make questions if needed, ask them, and return their number and the outcomes by system."""
+    """Make questions if needed, and ask them. Return the number of questions, and the outcomes by system."""
     app = replace(app, load=LoadWatch())  # a slow model must not be called less than others
     questions = await asyncio.to_thread(read_questions, file)
     if is_short := options.more or not questions:
@@ -166,7 +166,7 @@ async def _make(
 
 
 async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
-    """Return the named corpora, or all with documents if none is named. Raises `EvaluationError`."""
+    """Return the named corpora; if none is named, all that have documents. Raises `EvaluationError`."""
     existing = tuple(corpus.name for corpus in await app.manifest.corpora() if corpus.documents)
     if unknown := [corpus for corpus in named if corpus not in existing]:
         hint = f"There are: {', '.join(existing) or 'none yet'}."
@@ -184,7 +184,7 @@ def _explain_lack(options: OwnOptions) -> str:
 
 
 async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Sequence[str]) -> tuple[str, ...]:
-    """Return a line for each question in use that no reply can answer, because its corpus or document is missing."""
+    """Return a line for each question that cannot be answered, because its corpus or document is missing."""
     lines = list[str]()
     for number, question in enumerate(questions, 1):
         own = [name for name in corpora if name == (question.corpus or name)]
@@ -198,7 +198,10 @@ async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Se
 
 
 def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[SystemVariant, ...]:
-    """Return the systems to ask, without those that need a missing model. Raises `EvaluationError` if one is named."""
+    """Return the systems to ask. Without a model, those that need one are left out.
+
+    Raises `EvaluationError` if such a system was named.
+    """
     named = [*systems] or ([*SYSTEMS] if every else [app.system])
     variants = [parse_variant(label) for label in dict.fromkeys(named)]
     able = [variant for variant in variants if app.llm or not variant.asks_model]
@@ -227,7 +230,7 @@ async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, 
 
 
 def summarise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
-    """Return the figures of each system, as shares with their 95% intervals."""
+    """Return the figures of each system: shares, each with its 95% interval."""
     return [{"system": label, **_measure(outcomes, seed)} for label, outcomes in outcomes_by_variant.items()]
 
 
@@ -254,7 +257,7 @@ def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
 
 
 def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
-    """Render the table, the advice, and with `wrong` the wrong replies."""
+    """Render the table and the advice, and with `wrong` also the wrong replies."""
     head = (
         "system", "right", "wrong", "abstained wrongly", "abstained rightly", "seconds", "tokens", "cost", "failed"
     )  # fmt: skip
@@ -287,7 +290,7 @@ def _describe_wrong(label: str, outcome: OwnOutcome) -> str:
 
 
 def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
-    """Return the setting for the system that is right most often, if its lead is significant."""
+    """Return the setting that selects the system with the most right replies, if its lead is significant."""
     if len(outcomes_by_variant) < 2:
         return ""
     scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in outcomes_by_variant.items()}

@@ -1,7 +1,7 @@
-"""Make questions about a team's own documents, by rule or by a model, and add them to the existing ones.
+"""Make questions about a team's own documents, by rules or by a model, and add them to the existing ones.
 
-A question is kept only if the search finds the section that answers it. Unanswerable questions are everyday ones whose
-words no passage has together; a model also makes near misses.
+A question is used only if the search finds the section that answers it. Unanswerable questions are everyday ones whose
+words do not occur together in any passage. A model also makes near misses, whose answer the documents nearly give.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ AT_ONCE = 8  # calls of the model
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The origin of a question."""
+    """Where a question comes from: a passage and its document."""
 
     passage: Passage
     document: Document
@@ -53,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class QuestionMaking:
-    """Makes questions over the corpora of an open home."""
+    """Makes questions about the corpora of an open home."""
 
     app: App
     corpora: Sequence[str]
@@ -63,7 +63,7 @@ class QuestionMaking:
     progress: Callable[[int, int], object] = lambda *_: None
 
     async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
-        """Return the existing questions and new ones, with `count` usable ones in all. Raises any `PipelineError`."""
+        """Return the existing questions and new ones, so that `count` can be used. Raises any `PipelineError`."""
         random, known_ids = Random(self.seed), {question.id for question in known}
         used = [question for question in known if question.use]
         absent = [question async for question in self._find_absent(random) if question.id not in known_ids]
@@ -95,7 +95,7 @@ class QuestionMaking:
                 after, left = listed[-1].number, left - len(listed)
 
     async def _apply_rules(self, random: Random, used: Sequence[OwnQuestion]) -> AsyncIterator[OwnQuestion]:
-        """Yield questions made by rule whose section the search finds, first a few of each document, then more."""
+        """Yield questions made by rules whose section the search finds: first a few of each document, then more."""
         pool, sources = list[MadeQuestion](), dict[str, Source]()
         async for version in self._list_documents():
             passages = {item.id: item for item in version.passages}
@@ -122,13 +122,13 @@ class QuestionMaking:
         return await self.app.passages.search(text, self.corpora, k)
 
     async def _is_found(self, question: str, source: Source) -> bool:
-        """Return whether the search finds the passage, or another one of its section."""
+        """Return whether the search for a question finds its passage, or another passage of the same section."""
         hits = await self._search(question, FOUND_AMONG)
         place = (source.document.corpus, source.document.key, source.passage.section)
         return any((hit.document.corpus, hit.document.key, hit.passage.section) == place for hit in hits)
 
     async def _is_absent(self, question: str, about: str) -> bool:
-        """Return whether no passage that the search finds has all content words of `about`."""
+        """Return whether no passage that the search finds has all the content words of `about`."""
         terms = set(content_terms(about))
         hits = await self._search(f"{question} {about}", 2 * FOUND_AMONG)
         return not any(terms <= set(content_terms(f"{hit.document.title} {hit.passage.text}")) for hit in hits)
@@ -140,7 +140,7 @@ class QuestionMaking:
                 yield OwnQuestion(text, kind="absent", answerable=False)
 
     async def _ask_model(self, random: Random) -> AsyncIterator[OwnQuestion]:
-        """Have the model make questions about random passages, a few of each document."""
+        """Have the model make questions about random passages; there are a few for each document."""
         drawn = [
             Source(passage, version.document, passage.text)
             async for version in self._list_documents()
@@ -185,9 +185,9 @@ _MOST_SHOWN = 4000  # characters of a section
 
 
 def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
-    """Yield questions in the order in which they are tried: kinds in turn by their shares, the best first.
+    """Yield questions in the order in which to try them: the kinds take turns by their shares, and the best come first.
 
-    A question with answers in two places, or in two documents, is dropped, because it has no single right passage.
+    A question with answers in two places or documents is dropped, because no single passage is the right one.
     """
     answers, documents = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set)
     kinds = defaultdict[str, list[MadeQuestion]](list)
@@ -210,7 +210,7 @@ def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[Ma
 
 
 def _asked(made: MadeQuestion) -> str:
-    """Return the question for comparison; a question for a definition, without the page's title."""
+    """Return a question's text for comparison with others. A question for a definition loses its page's title."""
     return (_drop_title(made.text) if made.kind == "what" else made.text).casefold()
 
 
@@ -219,7 +219,7 @@ def _drop_title(text: str) -> str:
 
 
 def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[OwnQuestion, ...]]:
-    """Return the reply format of questions about a passage; answers must be verbatim in the passage."""
+    """Return the format of a reply with questions about a passage. Their answers must be verbatim in the passage."""
     passage, document = sentences[0].passage, sentences[0].document
     place = OwnQuestion("", (), document.corpus, document.key, passage.section, passage.text, "model")
 

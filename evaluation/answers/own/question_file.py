@@ -1,4 +1,4 @@
-"""Read and write the file of a team's own questions, and keep people's edits in it."""
+"""Read and write the file of a team's own questions. Edits that people make in it are kept."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class OwnQuestion:
-    """A question of a file that people edit."""
+    """A question in a file that people may edit."""
 
     question: str
     answer: tuple[str, ...] = ()  # strings that a right reply must all contain; if empty, it must cite the section

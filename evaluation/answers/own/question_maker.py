@@ -1,6 +1,6 @@
-"""Make questions about documents by rule, from headings, sentences and table rows. Pure; for English.
+"""Make questions about documents by rules, from headings, sentences and table rows. Pure; for English.
 
-A heading that is a question is used unchanged. A question without a name gets the title of its page in front.
+A heading that is a question is used unchanged. In front of a question without a name, the title of its page is added.
 """
 
 import re
@@ -18,7 +18,7 @@ SECTION_MARK = " › "
 
 
 def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
-    """Yield questions about a document in English; documents in other languages get no questions."""
+    """Yield questions about a document. A document in another language than English gets none."""
     if document.language and not document.language.startswith("en"):
         return
     for place, (section, group) in enumerate(groupby(passages, lambda passage: passage.section)):
@@ -45,7 +45,7 @@ def _split_sentences(passage: Passage) -> tuple[str, ...]:
 
 
 def _is_about(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question asks what the subject of its page or section is."""
+    """Return whether a question asks for the definition of its page's or section's subject."""
     subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question).casefold()
     return subject in {_ABOUT.sub("", name.strip(" .:?").casefold()) for name in names}
 
@@ -98,7 +98,7 @@ _SAYS_NOTHING = re.compile(
 
 
 def ask_heading(heading: str) -> str:
-    """Return a heading as a self-contained question; empty if it is not one."""
+    """Return a heading that is a question in a self-contained form; empty for any other heading."""
     plain = heading.strip(" .:*").replace(" ?", "?")
     unclear = any(pattern.search(plain) for pattern in (VAGUE, _ASKS_READER, _SET_APART))
     if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:
@@ -112,7 +112,7 @@ _YOU_DO = re.compile(r"\b(if|when|before|after|while|that|which|once|where|what)
 
 
 def _rewrite_for_asker(question: str, words: str) -> str:
-    """Replace "you" by "I" if the question is asked by "I"; empty if a "you" remains."""
+    """Replace "you" by "I" in a question whose asker says "I"; empty if a "you" remains."""
     if " I " not in words:
         return question
     changed = re.sub(r"\byour(self)?\b", r"my\1", _YOU_DO.sub(r"\1 I", re.sub(r"\byou(?: a|')re\b", "I am", question)))
@@ -139,7 +139,7 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
 
 
 def _repeats(text: str, asked: str) -> bool:
-    """Return whether a text has most of the content words of a question."""
+    """Return whether a text contains most of the content words of a question."""
     terms = set(content_terms(asked))
     return 2 * len(terms & set(content_terms(text))) > len(terms)
 
@@ -158,7 +158,7 @@ _NO_HEAD = re.compile(
 
 
 def ask_rows(table: str) -> Iterator[MadeQuestion]:
-    """Ask for the second cell of each row, by the first cell and the column heads, if both cells are unique."""
+    """Ask for the second cell of each row, using the first cell and the heads. Both cells must be unique."""
     rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
     whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells)]
     labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))
@@ -192,7 +192,7 @@ _NO_TITLE = re.compile(
 
 
 def _name_page(made: MadeQuestion, title: str, section: str) -> str:
-    """Return the question, with the page's title in front if it has no name; empty if the title is unusable."""
+    """Return a question with a name: its own, or the page's title in front; empty if the title is unusable."""
     words = re.findall(r"[\w#&-]+", made.text)
     named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
     if named and made.kind != "table" and (made.kind == "heading" or not _GENERIC.search(made.text)):

@@ -1,6 +1,6 @@
 """Ask for one part of a statement: an amount, a time, a channel, a person or team. Pure; for English.
 
-Only sentences with one plain clause and a named subject are used, because a question must be self-contained.
+A question must be self-contained, so only sentences with one plain clause and a named subject are used.
 """
 
 import re
@@ -28,7 +28,7 @@ _SMALL, _LARGE = re.compile(r"(?<![#.\w-])[a-z]+\b"), re.compile(r"(?<=[a-z,] )[
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """The words of a passage, which show whether a word is a name."""
+    """The words of a passage. They show whether a capitalised word is a name."""
 
     small: frozenset[str]  # lower-case words
     large: frozenset[str]  # capitalized words inside sentences
@@ -38,7 +38,7 @@ class Prose:
         return cls(frozenset(_SMALL.findall(text)), frozenset(_LARGE.findall(text)))
 
     def is_common(self, word: str) -> bool:
-        """Return whether the first word of a sentence is a common word rather than a name."""
+        """Return whether the first word of a sentence is a common word and not a name."""
         return word.lower() in self.small or not (word in self.large or re.search(r"\w[A-Z0-9-]", word))
 
 
@@ -115,7 +115,7 @@ _LEAST_WORDS, _MOST_WORDS = 6, 26
 
 
 def ask_sentence(sentence: str, words: Prose) -> Iterator[MadeQuestion]:
-    """Yield the questions that a sentence answers; `words` are those of its passage."""
+    """Yield the questions that a sentence answers. `words` are those of its passage."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return
     if match := _WHO.fullmatch(sentence):
@@ -163,7 +163,7 @@ def _read_statement(sentence: str, words: Prose) -> _Statement | None:
 
 
 def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
-    """Ask for the part of a statement that has a value; ask nothing if several parts have different values."""
+    """Ask for the part of a statement that has a value. If several parts have different values, ask nothing."""
     rest = f" {statement.rest}"
     matches = [(part, match) for part in PARTS if (match := part.pattern.search(rest))]
     is_ambiguous = len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({match["answer"] for _, match in matches}) > 1
@@ -184,7 +184,7 @@ def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
 
 
 def _may_ask_amount(statement: _Statement, before: str, kind: str) -> bool:
-    """Return whether an amount can be asked for after these words."""
+    """Return whether a question can ask for an amount of this kind that comes after the words `before`."""
     if not statement.verb and statement.auxiliary in {"is", "are", "was", "were"}:
         return False  # "is worth", "are 5 rooms": without the amount, this is not a question
     if not (before or statement.verb) or _BINDS.search(before):
@@ -208,7 +208,7 @@ def _strip_article(text: str) -> str:
 
 
 def _lower(subject: str, words: Prose) -> str:
-    """Return a subject as it is written inside a sentence."""
+    """Return a subject as it is written within a sentence: in lower case unless it is a name."""
     first, *more = subject.split()
     is_named = any(word[0].isupper() for word in more)
     small = _ARTICLES.match(subject) or (first.lower() in words.small if is_named else words.is_common(first))

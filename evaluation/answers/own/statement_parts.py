@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class StatementPart:
     """A part of a statement that can be asked for.
 
-    Groups of the pattern: `lost` is removed from the statement; a right reply contains `answer` and `noun`.
+    Its pattern has groups: the words in `lost` are removed from the statement, and a right reply contains `answer` and
+    `noun`.
     """
 
     kind: str

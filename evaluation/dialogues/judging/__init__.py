@@ -1,1 +1,1 @@
-"""Judge the replies of systems by a model and by people, and measure their agreement."""
+"""Judge replies of systems by a model and by people, and measure how well these agree."""

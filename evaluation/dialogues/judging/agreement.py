@@ -1,4 +1,4 @@
-"""Measure the agreement of people and the judge (`footnote evaluate sheet` and `agreement`)."""
+"""Measure how well people agree with the judge (`footnote evaluate sheet` and `agreement`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
@@ -23,7 +23,7 @@ Labels = Mapping[tuple[str, str], Label]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of two sheets on a column, over the rows filled in in both."""
+    """The agreement of two sheets on a column, over the rows that are filled in on both."""
 
     one: str
     other: str
@@ -34,7 +34,7 @@ class Agreement:
 
 
 def measure_agreement(sheets: Mapping[str, Labels]) -> Iterator[Agreement]:
-    """Yield the agreement of each pair of sheets on each column that has a row filled in in both. Pure."""
+    """Yield the agreement of each pair of sheets, for each column with a row that is filled in on both. Pure."""
     for (rater, first), (other, second) in combinations(sheets.items(), 2):
         for column in ("verdict", *SCALES):
             rows = [key for key in first if key[1] == column and key in second]
@@ -51,7 +51,7 @@ def sheet(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Write claims and turns of a run for people to judge, as CSV and as a page, without verdicts or systems' names.
+    """Write claims and turns of a run for people to judge, as CSV and as a page; verdicts and systems are hidden.
 
     Example: footnote evaluate sheet run --count 50
     """

@@ -43,14 +43,14 @@ _UNJUDGED = (UnreadableReply, ModelRefused, PromptTooLong)
 
 @dataclass
 class JudgeCalls:
-    """The model that judges, its search, and the failures of its calls."""
+    """The model that judges, its search, and the list of its failed calls."""
 
     ask: Ask
     find: FindPassages
     failures: list[str]
 
     async def attempt(self, call: Awaitable[T]) -> T | None:
-        """Return the result of a call; None if its reply is unusable, which is noted."""
+        """Return the result of a call; None if its reply is unusable, which is added to `failures`."""
         try:
             return await call
         except _UNJUDGED as error:
@@ -59,7 +59,7 @@ class JudgeCalls:
 
 
 async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCalls) -> JudgedTurn:
-    """Judge a turn after `earlier` ones; the caller adds the usage. Raises `ModelUnavailable`, `SearchUnavailable`."""
+    """Judge a turn that follows `earlier` ones; its usage is 0. Raises `ModelUnavailable` and `SearchUnavailable`."""
     talk = Conversation((*earlier, Turn("user", turn.user)))
     if turn.status not in _GRADED:
         return JudgedTurn(failure=f"the turn {turn.status}, so it has no reply to judge")
@@ -122,7 +122,7 @@ async def _count_citations(talk: Conversation, turn: DialogueTurn, calls: JudgeC
 async def _judge_sentence(
     talk: Conversation, sentence: RepliedSentence, shown: Callable[[int], ShownPassage], calls: JudgeCalls
 ) -> tuple[int, int, int, int]:
-    """Return the `CitationCounts` of one sentence as a tuple."""
+    """Return the counts for `CitationCounts` from one sentence, in the order of its fields."""
     passages = tuple(shown(number) for number in sentence.citations)
 
     async def holds(cited: Sequence[ShownPassage]) -> bool:
@@ -161,7 +161,7 @@ async def _grade(scale: str, talk: Conversation, reply: str, calls: JudgeCalls) 
 
 
 async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | None:
-    """Return whether the nearest passages answer the user."""
+    """Return whether the nearest passages answer the user's question; None if the reply is unusable."""
     query = await calls.attempt(calls.ask("query", query_format(), stage="query", talk=_last_turns(talk), reading=""))
     hits = await calls.find(query.text if query else talk.question.text, EVIDENCE)
     sentences = collect_sentences(hits)

@@ -37,7 +37,7 @@ class Grade:
 
 
 def grade_format(scale: str) -> ReplyFormat[Grade]:
-    """Return the reply format of a grade on a scale; a number outside the scale is unreadable."""
+    """Return the reply format of a grade. A number outside of the scale counts as unreadable."""
     lowest, highest = SCALES[scale]
 
     def build(score: int, reasoning: str) -> Grade:

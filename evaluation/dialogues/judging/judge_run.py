@@ -25,7 +25,7 @@ JUDGE_BUDGET = Budget(calls=400, tokens=2_000_000, seconds=3_600)  # of one turn
 
 @dataclass(frozen=True, slots=True)
 class JudgeRun:
-    """Judges the turns of a run that are not judged yet."""
+    """Judges those turns of a run that have no judgement yet."""
 
     app: App
     folder: RunFolder

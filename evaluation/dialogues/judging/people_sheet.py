@@ -1,8 +1,7 @@
-"""Write sheets on which people judge claims and turns, without verdicts and systems' names, and read them back.
+"""Write sheets on which people judge claims and turns, and read them back. They hide verdicts and systems' names.
 
-sheet-claims.csv   one claim per row, with the passages that the judge compared it with
-sheet-turns.csv    one turn per row, with the conversation before it
-sheet.html         both, to be filled in by clicks and saved as those files
+sheet-claims.csv one claim per row, with the passages that the judge compared it with sheet-turns.csv one turn per row,
+with the conversation before it sheet.html both, to be filled in by clicks and saved as those files
 """
 
 import csv
@@ -51,7 +50,7 @@ def draw_rows(
 
 
 def name_row(key: TurnKey, place: int | None = None) -> str:
-    """Return the name of a row: a digest of its turn and claim, which hides the system."""
+    """Return the name of a row: a digest of its turn and claim, from which the system cannot be seen."""
     whole = f"{key[0]}\0{key[1]}\0{'' if place is None else place}"
     return sha256(whole.encode()).hexdigest()[:10]
 
@@ -89,12 +88,12 @@ def write_sheet(folder: RunFolder, count: int) -> Path:
 
 
 def _disarm(value: str) -> str:
-    """Return the cell with a quotation mark before it if spreadsheets would interpret it as a formula."""
+    """Return a cell; if a spreadsheet would take it for a formula, with a quotation mark in front."""
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def read_sheet(path: Path) -> Mapping[tuple[str, str], Label]:
-    """Return the filled-in cells of a sheet by row and column. Raises `EvaluationError`."""
+    """Return the cells that were filled in, by row and column. Raises `EvaluationError`."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             # Spreadsheets for decimal commas separate cells by semicolons.
@@ -145,5 +144,5 @@ _CHOICES: Mapping[str, Sequence[str]] = {
 
 
 def render_sheet(claims: Sequence[Row], turns: Sequence[Row]) -> str:
-    """Return a page to fill in that loads nothing; its script saves the rows as CSV."""
+    """Return a page that people can fill in. It loads nothing, and its script saves the rows as CSV."""
     return render_html(Path(__file__).with_name("sheet.html"), claims=claims, turns=turns, choices=_CHOICES)

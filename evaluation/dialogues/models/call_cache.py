@@ -16,13 +16,13 @@ _DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
 
 
 def drop_delimiters(text: str) -> str:
-    """Return a prompt without its delimiters, which are random: replies must not depend on them."""
+    """Return a prompt without its delimiters. They are random, and replies must not depend on them."""
     return _DELIMITER.sub(r"=== \1 ===", text)
 
 
 @dataclass
 class CachingModel:
-    """An `LLM` that passes only new calls to another one."""
+    """An `LLM` that answers from the cache, and passes only new calls to another `LLM`."""
 
     inner: LLM
     folder: Path
@@ -57,7 +57,7 @@ class CachingModel:
                 yield piece
 
     def _locate(self, call: ModelCall) -> Path:
-        """Return the file of a call, named by a digest of all that its reply depends on."""
+        """Return the file of a call. Its name is a digest of everything that the reply depends on."""
         messages = [(message.role, drop_delimiters(message.text)) for message in call.messages]
         whole = json.dumps([self.asked, call.stage, messages, call.schema, call.max_tokens], sort_keys=True)
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()

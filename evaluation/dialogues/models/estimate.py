@@ -1,7 +1,7 @@
 """Estimate the cost of a run before it starts: calls, tokens, money and time.
 
-The tokens of rendered prompts are counted. The numbers of calls and the lengths of turns and replies were measured over
-the example handbook; once a run has turns, their means are used.
+The tokens of rendered prompts are counted. The numbers of calls, and the lengths of turns and replies, were measured
+over the example handbook. As soon as a run has turns, their means are used instead.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ _FREE = {*STAND_INS, SCRIPTED_USER, RULE_JUDGE, NO_MODEL}
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The expected cost of calls."""
+    """The expected cost of some calls."""
 
     calls: float = 0.0
     prompt_tokens: float = 0.0
@@ -79,7 +79,7 @@ class Expectation:
 def expect_run(
     manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = (), judged: int = 0
 ) -> Expectation:
-    """Return the cost of a run's remaining turns, and of judging all turns except the `judged` ones."""
+    """Return the expected cost of a run's remaining turns, and of judging all its turns except `judged` ones."""
     started = {dialogue.id: dialogue for dialogue in held}
     dialogues = plan_dialogues(manifest)
     total = expect_judgement(manifest.judge, prices).times(len(dialogues) * manifest.turns - judged)
@@ -107,7 +107,7 @@ def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
 
 
 def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str, Price]) -> Expectation:
-    """Return the cost of calls to a model; `templates` gives the number of calls of each template."""
+    """Return the expected cost of calls to a model. `templates` has the number of calls for each template."""
     total = Expectation()
     for template, count in templates.items():
         prefix = sum(len(message.text) for message in render_prefix(template, PromptMode(folder=PROMPTS)))
@@ -123,7 +123,7 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
 
 
 def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | None:
-    """Return the mean cost of the turns so far of the same system and model; None without any."""
+    """Return the mean cost of the finished turns with the same system and model; None if there are none."""
     alike = [
         turn
         for dialogue in held
@@ -141,7 +141,7 @@ def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | Non
 
 
 def describe_expectation(expected: Expectation, at_once: int) -> str:
-    """Render an expectation as a line, with the minutes if `at_once` dialogues run at the same time."""
+    """Describe an expectation in a line, with the minutes if `at_once` dialogues run at the same time."""
     tokens = f"{expected.prompt_tokens:,.0f} tokens read, {expected.completion_tokens:,.0f} written"
     money = f"it costs {'at least ' if expected.unpriced else ''}{expected.cost:,.2f}"
     if expected.unpriced:

@@ -1,4 +1,4 @@
-"""Write the messages of a simulated user who asks about a topic, each from the conversation so far."""
+"""Write the messages of a simulated user who asks about a topic. Each continues the conversation so far."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def choose_persona(seed: str) -> str:
 
 
 def parse_message(text: str) -> str:
-    """Return the user's message in a reply: its first paragraph without a speaker's name or quotation marks."""
+    """Return the message in a model's reply: its first paragraph, without speaker's name and quotation marks."""
     paragraph = text.strip().split("\n\n")[0]
     message = _SPEAKER.sub("", " ".join(paragraph.split())).strip()
     if len(message) > 1 and message[0] in "\"“'" and message[-1] in "\"”'":

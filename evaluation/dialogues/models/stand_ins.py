@@ -1,7 +1,7 @@
 """Replace missing models by rules that reply to the same prompts in the requested format.
 
-Their replies measure no model. A run with them shows that everything works, its cost, and how systems treat false
-claims. Its manifest names them.
+Such a run measures no model. It shows that everything works, what it costs, and how systems treat false claims. The
+manifest of the run names these stand-ins.
 """
 
 import re
@@ -168,7 +168,7 @@ def _grade(instruction: str, turn: str) -> str:
 
 
 def _share_repeated(reply: str, turn: str) -> float:
-    """Return the share of a reply's sentences that are in earlier replies, or earlier in the same reply."""
+    """Return the share of a reply's sentences that are repeated: from earlier replies, or within the reply."""
     before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
     ends = [0, *(end for _, end in sentence_spans(reply))]
     sentences = [(reply[start:end].strip(), reply[:start]) for start, end in pairwise(ends)]
