@@ -1,4 +1,4 @@
-"""Parse the names of systems in evaluations: systems with their own limits, or the model alone."""
+"""Parse the names of systems in evaluations. A name may contain limits, or mean the model alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class SystemVariant:
 
 
 def parse_variant(label: str) -> SystemVariant:
-    """Read a system with its limits, such as `in-context:examples=5,effort=quick`.
+    """Parse a system's name with limits, such as `in-context:examples=5,effort=quick`.
 
     Raises `EvaluationError` for an unknown limit or an invalid value, and `UnknownSystem`.
     """

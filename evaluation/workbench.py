@@ -1,6 +1,6 @@
-"""Open a home with documents in it, and run one turn of any system, for all measurements.
+"""Open a home with documents in it, and run one turn of any system; for all measurements.
 
-A turn has the real prompts, recorder and gate; the measurement supplies the search and the model.
+A turn has the real prompts, recorder and gate. The measurement supplies the search and the model.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ EXAMPLE_QUESTIONS = Path(__file__).parent / "answers" / "questions" / "example_h
 
 @dataclass(frozen=True)
 class PageSource:
-    """A source of documents that yields each page with its key and its fingerprint."""
+    """A source of documents, given as pages with their keys and fingerprints."""
 
     count: int
     pages: Callable[[], Iterable[tuple[str, str, Page]]]
@@ -68,7 +68,7 @@ class PageSource:
 
 @asynccontextmanager
 async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[App]:
-    """Open a named home or a temporary one, in which a slow model does not lower the effort of turns."""
+    """Open a named home or a temporary one. Slow models do not lower the effort of turns in it."""
     with tempfile.TemporaryDirectory() as scratch:
         async with open_app(Settings(home=home or Path(scratch), **settings)) as app:
             yield replace(app, load=LoadWatch())
@@ -78,7 +78,7 @@ async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[
 async def open_corpus(
     source: DocumentSource, name: str, /, home: Path | None = None, *, dense: DenseMode | None = None, **settings: Any
 ) -> AsyncIterator[App]:
-    """Open a home with a source's documents in it."""
+    """Open a home that contains the documents of a source."""
     async with open_home(home, **settings) as app:
         await refresh_quietly(source, name, app, dense)
         yield app
@@ -96,7 +96,7 @@ def _identity(page: Page) -> Page:
 
 
 def open_checker() -> SupportChecker:
-    """Return the support check of the gate. It blocks the event loop while it runs."""
+    """Return the gate's support check. It blocks the event loop while it runs."""
     reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
@@ -159,7 +159,7 @@ async def run_turn(
 
 
 async def gather_limited(limit: int, work: Callable[..., Awaitable[T]], *items: Iterable[Any]) -> tuple[T, ...]:
-    """Call `work` with the items at each place, at most `limit` calls at once; return the results in order."""
+    """Call `work` with one item of each of `items`, at most `limit` calls at a time; results are in order."""
     free = asyncio.Semaphore(limit)
 
     async def run(*values: Any) -> T:

@@ -1,9 +1,9 @@
-"""Measure the size of the project and compare it with the ceilings in `tools/budget.toml`.
+"""Measure the size of the project, and compare it with the ceilings in `tools/budget.toml`.
 
     python -m tools.budget [--no-traces]
 
-Prints each figure next to its ceiling and exits with 1 if one is above it. `make test` runs it. The start of a command
-is measured by the modules that it imports, because seconds vary with the load of the machine.
+Prints each figure next to its ceiling, and exits with 1 if a figure is above it. `make test` runs this. How fast a
+command starts is measured by the modules that it imports, because seconds vary with the load of the machine.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure_tree(repo: Path) -> dict[str, dict[str, int]]:
-    """Return the figures that need no command, by the tables of the budget."""
+    """Return the figures that are measured without running a command, by the tables of the budget."""
     lines = {room: sum(map(count_lines, sources(repo, room))) for room in (*CODE, "tests")}
     imports = {path: list(list_imports(path, repo)) for room in ROOMS for path in sources(repo, room)}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in imports]
@@ -95,7 +95,7 @@ def count_words(repo: Path) -> int:
 
 
 def list_imports(path: Path, repo: Path) -> Iterator[str]:
-    """Yield the dotted names of the modules that a file imports outside functions."""
+    """Yield the dotted names of the modules that a file imports outside of functions."""
     for node in iterate_top_level(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -107,7 +107,7 @@ def list_imports(path: Path, repo: Path) -> Iterator[str]:
 
 
 def iterate_top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes outside functions, including those for type checking."""
+    """Yield the nodes outside of functions, including those that are only for type checking."""
     for node in ast.iter_child_nodes(tree):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -115,14 +115,14 @@ def iterate_top_level(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def build_graph(imports: Mapping[Path, Sequence[str]], repo: Path) -> dict[str, set[str]]:
-    """Return the modules of the rooms that each module imports."""
+    """Return, for each module, the modules of the rooms that it imports."""
     names = {path: ".".join(path.relative_to(repo).with_suffix("").parts).removesuffix(".__init__") for path in imports}
     known = set(names.values())
     return {names[path]: {module for module in modules if module in known} for path, modules in imports.items()}
 
 
 def find_circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """Return the groups of modules that import each other, directly or indirectly."""
+    """Return the groups of modules that import each other, directly or through others."""
     reached = {module: _reach(graph, module) for module in graph}
     circles: list[set[str]] = []
     for module in graph:

@@ -2,7 +2,8 @@
 
     python -m tools.example_record HOME
 
-`example_record.json` holds the record: a company with a handbook, six people, two channels and a server, autumn 2026.
+The record is in `example_record.json`: a company with a handbook, six people, two channels and a server, in autumn
+2026.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ def _passage(key: str) -> Passage:
 
 
 def build_entries(turn: Mapping[str, Any]) -> Iterator[LogEntry]:
-    """Yield the entries of a turn, as a system without a model records them."""
+    """Yield the entries of a turn, as a system without a model would record them."""
     name = sha256(turn["question"].encode()).hexdigest()[:12]
     at = datetime.fromisoformat(turn["when"]).replace(tzinfo=UTC)
     (user, user_name), where = RECORD["people"][turn["who"]], RECORD["places"][turn["where"]]

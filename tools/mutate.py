@@ -1,11 +1,11 @@
-"""Sample small mutations of the code and count how many the tests catch.
+"""Sample small mutations of the code, and count how many of them the tests catch.
 
     python -m tools.mutate --seed 1 --count 150 [--repo DIR] [--jobs 2] [--scratch DIR]
     python -m tools.mutate --same OUTCOMES    the places of an earlier run, even if they have moved
 
 All mutations are written into one copy of the checkout, each behind a switch that is off. One run of the whole suite
 records which tests reach which switch. Then each mutation is switched on alone, and the most specific tests that reach
-it run within a time limit. The scratch folder stores the record; another run with the same folder reuses it.
+it run within a time limit. The record is stored in the scratch folder; another run with the same folder uses it again.
 """
 
 import argparse
@@ -127,16 +127,16 @@ def main() -> None:
 
 
 def sample(repo: Path, seed: int, count: int) -> list[Mutation]:
-    """Draw `count` random mutations of the five rooms that do not overlap."""
+    """Draw `count` random mutations of the code in the five rooms; no two of them overlap."""
     possible = list_mutations(repo)
     random.Random(seed).shuffle(possible)
     return _choose_apart(possible, count)
 
 
 def find_same(repo: Path, outcomes: Path) -> tuple[list[Mutation], list[str]]:
-    """Return the mutations of an earlier run that this tree still has, and their earlier outcomes; print the others.
+    """Return the mutations of an earlier run that this checkout still has, and their outcomes then; print the others.
 
-    A place is the same if its expression has the same text in a function of the same name. A place in the same file is
+    A place counts as the same if the same expression is in a function of the same name. A place in the same file is
     preferred, then one in the same room.
     """
     rows = json.loads(outcomes.read_text())
@@ -179,7 +179,7 @@ def _room(mutation: Mutation) -> str:
 
 
 def _choose_apart(mutations: Sequence[Mutation], most: int) -> list[Mutation]:
-    """Return the first `most` mutations that overlap no earlier one, sorted by place."""
+    """Return the first `most` mutations that do not overlap an earlier one, sorted by place."""
     chosen: list[Mutation] = []
     taken: dict[str, list[Mutation]] = defaultdict(list)
     for mutation in mutations:
@@ -262,7 +262,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def write_copy(repo: Path, copy: Path, mutations: Sequence[Mutation]) -> None:
-    """Copy a checkout and write every mutation into it, switched off."""
+    """Copy a checkout, and write every mutation into the copy, switched off."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(
         repo, copy, ignore=shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", ".hypothesis")
@@ -292,7 +292,10 @@ def _environment(copy: Path, **more: str) -> dict[str, str]:
 
 
 def measure_reach(scratch: Path, copy: Path, jobs: int) -> dict[int, list[tuple[str, float]]]:
-    """Run the whole suite once; return by mutation the tests that reach it with their seconds, most specific first."""
+    """Run the whole suite once.
+
+    Return, for each mutation, the tests that reach it with their seconds, most specific first.
+    """
     reached, times = scratch / "reached.tsv", scratch / "times.jsonl"
     for file in (reached, times):
         file.unlink(missing_ok=True)

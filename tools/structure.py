@@ -1,8 +1,8 @@
-"""Print figures of the code's structure: lines, modules, names, and how many modules a piece of work enters.
+"""Print figures of the code's structure: lines, modules, names, and how many modules are entered for a task.
 
     python -m tools.structure [--repo DIR] [--no-traces]
 
-A trace runs a command of the checkout, or one test of its platform contract, under `sys.setprofile`, and counts the
+A trace runs a command of the checkout, or one test of its platform contract, under `sys.setprofile`. It counts the
 modules of the five rooms in which a function is called.
 """
 
@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def print_rooms(repo: Path) -> None:
-    """Print the lines and modules of each room; `__init__.py` counts as a module if it has more than a docstring."""
+    """Print the lines and modules of each room. An `__init__.py` counts only if it has more than a docstring."""
     print(f"{'room':<12}{'lines':>8}{'modules':>9}{'median':>8}{'largest':>9}")
     paths = {room: sources(repo, room) for room in ROOMS}
     for room, files in (*paths.items(), ("five rooms", [*chain.from_iterable(paths.values())])):
@@ -166,7 +166,7 @@ def list_entries(folder: Path) -> Iterator[Path]:
 
 
 def print_names(repo: Path) -> None:
-    """Print module names that are gerunds, and names used by several modules or public classes."""
+    """Print the names of modules that are gerunds, and names that several modules or public classes share."""
     modules = [path for room in ROOMS for path in sources(repo, room)]
     names = [path.stem for path in modules if path.stem != "__init__"]
     gerunds = [name for name in names if re.search(r"ing(_|$)", name) and name not in NOT_GERUNDS]
@@ -183,13 +183,13 @@ def print_names(repo: Path) -> None:
 
 
 def describe_repeated(names: Sequence[str]) -> str:
-    """Return how many names are repeated, and the most frequent of them."""
+    """Describe how many names occur more than once, and the most frequent of them."""
     repeated = [(name, count) for name, count in Counter(names).most_common() if count > 1]
     return f"{len(repeated)}  " + ", ".join(f"{name} {count}" for name, count in repeated[:30])
 
 
 def print_traces(repo: Path, *, named: bool) -> None:
-    """Print how many modules each trace enters, by room; `named` also prints the modules."""
+    """Print how many modules each trace enters in each room; if `named`, also print the modules."""
     print("\nmodules entered")
     for name, modules in run_traces(repo).items():
         rooms = Counter(module.split("/")[0] for module in modules)
@@ -199,7 +199,7 @@ def print_traces(repo: Path, *, named: bool) -> None:
 
 
 def run_traces(repo: Path) -> dict[str, list[str]]:
-    """Return the modules that each trace enters: a mention, a document, a claim, and the local check of that claim."""
+    """Return the modules that each trace enters: for a mention, a document, a claim, and the claim's local check."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "trace_modules.py").write_text(TRACER)
@@ -225,7 +225,7 @@ def in_rooms(modules: Sequence[str], *rooms: str) -> list[str]:
 
 
 def run_command(repo: Path, scratch: Path, *arguments: str) -> dict[str, list[str]]:
-    """Run a command of the checkout under the tracer; return the modules that it and its check entered."""
+    """Run a command of the checkout under the tracer. Return the modules that it and its local check enter."""
     project = (repo / "pyproject.toml").read_text(encoding="utf-8")
     script = re.search(r'^footnote = "([\w.]+:\w+)"', project, re.MULTILINE)
     if script is None:
@@ -235,7 +235,7 @@ def run_command(repo: Path, scratch: Path, *arguments: str) -> dict[str, list[st
 
 
 def run_mention(repo: Path, scratch: Path) -> dict[str, list[str]]:
-    """Run the contract test of a mention on Slack under the tracer; return the modules entered until the answer."""
+    """Run the contract test of a mention on Slack under the tracer. Return the modules entered before the answer."""
     files = [path for path in (repo / "tests").rglob("test_*.py") if f"def {MENTION}(" in path.read_text()]
     if not files:
         raise SystemExit(f"no test is named {MENTION}")

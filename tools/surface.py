@@ -2,9 +2,9 @@
 
     python -m tools.surface DIR_BEFORE DIR_AFTER [--without-flows] [--save DIR]
 
-Each checkout runs its commands over its example handbook, and its flow tests with a recorder at the fake servers.
-Times, ids and digests are normalized first; the remaining differences are printed. Payloads are compared by their
-content, so renamed tests make no difference.
+In each checkout, this runs the commands over the example handbook, and the flow tests, whose fake servers record the
+payloads. Times, ids and digests are replaced first, and the remaining differences are printed. Payloads are compared by
+their content, so renamed tests make no difference.
 """
 
 import argparse
@@ -145,7 +145,7 @@ web.Application._handle = recorded
 
 
 def main() -> None:
-    """Record both checkouts and print the differences."""
+    """Record what both checkouts show, and print the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
@@ -164,7 +164,7 @@ def main() -> None:
 
 
 def record(repo: Path, *, flows: bool, save: Path | None) -> dict[str, Any]:
-    """Return all that a checkout shows, by part and name; read it from `save` if it is stored there."""
+    """Return everything that a checkout shows, by part and name. If it is stored in `save`, read it from there."""
     stored = save / "surface.json" if save else None
     if stored and stored.exists():
         loaded: dict[str, Any] = json.loads(stored.read_text())
@@ -198,7 +198,7 @@ def record(repo: Path, *, flows: bool, save: Path | None) -> dict[str, Any]:
 
 
 def run(repo: Path, folder: Path, code: str, **more: str) -> dict[str, Any]:
-    """Run code with a checkout first on the path, and return the JSON that it wrote."""
+    """Run code with a checkout first on the path. Return the JSON that the code has written."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         paths = {"SURFACE_REPO": str(repo), "SURFACE_OUT": out.name, "PYTHONPATH": str(repo)}
         plain = {"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
@@ -215,7 +215,7 @@ def run(repo: Path, folder: Path, code: str, **more: str) -> dict[str, Any]:
 
 
 def record_flows(repo: Path, scratch: Path) -> dict[str, dict[str, str]]:
-    """Run the flow and contract tests, and return the distinct payloads that the bot sent, by platform."""
+    """Run the flow and contract tests. Return the distinct payloads that the bot sent, by platform."""
     (scratch / "surface_recorder.py").write_text(RECORDER)
     files = [str(path) for path in sorted((repo / "tests").rglob("test_*.py")) if path.name in FLOWS]
     out = scratch / "flows.jsonl"
@@ -241,9 +241,9 @@ _PLATFORM_PATHS = {
 
 
 def split_payload(text: str) -> Iterator[str]:
-    """Yield the values of a payload with their paths, each sentence of a text separately.
+    """Yield the values of a payload with their paths; each sentence of a text is one value.
 
-    The division of an answer into messages depends on the speed of the machine; its sentences do not.
+    Into how many messages an answer is divided depends on the speed of the machine, but its sentences do not.
     """
     method, path, body = text.split(" ", 2)
     try:
@@ -261,7 +261,7 @@ def split_payload(text: str) -> Iterator[str]:
 
 
 def parse_body(body: str) -> str:
-    """Return a request's body as JSON with sorted keys; forms and nested JSON are parsed."""
+    """Return the body of a request as JSON with sorted keys. Forms and nested JSON are parsed first."""
     from urllib.parse import parse_qsl
 
     part = re.search(r"payload_json.*?\r\n\r\n(.*?)\r\n--", body, re.DOTALL)
@@ -300,7 +300,7 @@ def normalize_ids(text: str) -> str:
 
 
 def normalize(text: str, scratch: Path) -> str:
-    """Replace paths, times, ids and measured figures of an output by placeholders."""
+    """Replace paths, times, ids and measured figures in an output by placeholders."""
     text = re.sub(re.escape(str(scratch)), "SCRATCH", text)
     text = re.sub(r'"owner": "[^"]*"', '"owner": "OWNER"', text)
     text = re.sub(r"\b\d{1,2}:\d\d(:\d\d)?\b", "CLOCK", normalize_ids(text))
@@ -313,7 +313,7 @@ def normalize(text: str, scratch: Path) -> str:
 
 
 def describe_json(text: str) -> str:
-    """Return the keys and types of an output that is one JSON document; empty for other outputs."""
+    """Return the keys and types of an output that is a JSON document; empty for any other output."""
     try:
         value = json.loads(text.partition("\n")[2])
     except ValueError:
@@ -333,7 +333,7 @@ def _shape(value: Any, path: str) -> Iterator[str]:
 
 
 def inline(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a JSON schema with each reference replaced by its definition."""
+    """Return a JSON schema in which each reference is replaced by its definition."""
     if isinstance(value, dict):
         if "$ref" in value:
             return inline(schema["$defs"][value["$ref"].rpartition("/")[2]], schema)
@@ -357,7 +357,7 @@ def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_words(repo: Path) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of the words files with its key, without the file, which may change."""
+    """Yield each sentence of the words files with its key. The file is not named, as sentences may move."""
     for path in sorted((repo / "bot").rglob("words/*.json")):
         for key, sentence in flatten(json.loads(path.read_text(encoding="utf-8"))):
             yield f"{key}: {sentence}", sentence

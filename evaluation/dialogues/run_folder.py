@@ -1,7 +1,9 @@
 """Store a run's files, so that a run that was killed can be continued.
 
-run.json the manifest dialogues.jsonl one line for each turn judgements.jsonl one line for each judgement calls/ cached
-replies of models
+run.json          the manifest
+dialogues.jsonl   one line for each turn
+judgements.jsonl  one line for each judgement
+calls/            cached replies of models
 """
 
 import json

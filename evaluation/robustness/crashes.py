@@ -1,6 +1,6 @@
-"""Kill a refresh at random moments, resume it, and compare with an undisturbed run.
+"""Kill a refresh at random moments, resume it, and compare the result with that of an undisturbed refresh.
 
-Each killed process is forked from one that has loaded all modules, so that SIGKILL interrupts the refresh itself.
+Each process to be killed is forked from one that has loaded all modules, so that SIGKILL interrupts the refresh itself.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _ALL_WELL = "each document whole and found by both indexes, and equal to the und
 
 @dataclass(frozen=True)
 class HomeContents:
-    """The contents of a home: rows of the manifest, hashes in both indexes by passage id, and the vectors."""
+    """The contents of a home: the manifest's rows, the hashes in both indexes by passage id, and the vectors."""
 
     rows: dict[str, tuple[Passage, Document]]
     dense: dict[str, str]
@@ -94,7 +94,7 @@ def crashes(
 
 @dataclass
 class _KilledRefresh:
-    """A refresh in a separate process that is killed at a random moment."""
+    """A refresh in a process of its own, which is killed at a random moment."""
 
     processes: BaseContext
     path: Path
@@ -102,14 +102,14 @@ class _KilledRefresh:
     start: Path | None  # the home at its start; None for an empty home
 
     def kill(self, random: Random, seconds: float) -> float:
-        """Run and kill it after a random part of its duration, until it was killed in time; return the seconds."""
+        """Run and kill the refresh until it was killed before its end. Return the moment in seconds."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:
                 return moment
 
     def run(self, moment: float | None) -> float:
-        """Run it, kill it at a moment unless that is None, and return its seconds, or -1 if it was killed."""
+        """Run the refresh and kill it after `moment` seconds, if set. Return its seconds, or -1 if it was killed."""
         shutil.rmtree(self.home, ignore_errors=True)
         if self.start:
             shutil.copytree(self.start, self.home)
@@ -139,7 +139,7 @@ def _run_refresh(path: Path, home: Path, started: Connection) -> None:
 
 
 def _copy_older(folder: Path, copy: Path) -> Path:
-    """Copy a folder with a third of the files shortened, a tenth removed and a tenth renamed; return the copy."""
+    """Copy a folder, with a third of the files shortened, a tenth removed and a tenth renamed. Return the copy."""
     shutil.copytree(folder, copy)
     for number, path in enumerate(sorted(path for path in copy.rglob("*.md"))):
         if number % 3 == 0:
@@ -152,7 +152,7 @@ def _copy_older(folder: Path, copy: Path) -> Path:
 
 
 def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
-    """Describe how two homes differ; empty if they are equal."""
+    """Describe how two homes differ; empty if they have the same contents."""
     faults = [
         f"{name}: {len(set(left) ^ set(right))} ids on one side only, "
         f"{sum(left[key] != right[key] for key in set(left) & set(right))} differ"
@@ -169,9 +169,10 @@ def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
 
 
 def list_torn_documents(before: HomeContents | None, after: HomeContents, found: HomeContents) -> list[str]:
-    """Describe the documents that a killed refresh left in neither their old nor their new state.
+    """Describe each document in `found` that is in neither its old nor its new state, after a refresh was killed.
 
-    Also describe how many listed passages an index lacks. A search does not find an index's unlisted passages.
+    Also describe how many listed passages an index lacks. Passages that only an index has do not matter: no search
+    finds them.
     """
     known = [_by_document(contents) for contents in (before, after) if contents]
     present = _by_document(found)
@@ -200,7 +201,7 @@ def _open_source(path: Path) -> tuple[DocumentSource, DenseMode]:
 
 
 async def _resume_refresh(path: Path, home: Path) -> tuple[HomeContents, HomeContents]:
-    """Refresh a home, and return its contents before and after."""
+    """Resume the refresh of a home. Return the contents of the home before and after."""
     async with open_home(home) as app:
         before = await _read_contents(app)
         await _refresh(path, app)

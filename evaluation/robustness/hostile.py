@@ -1,4 +1,4 @@
-"""Read files that are made to exhaust a reader, each in a separate process, and measure time and memory."""
+"""Read files that are made to exhaust a reader, each in a process of its own, and measure time and memory."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def _paragraphs(inside: str) -> str:
 
 
 def make_bomb(megabytes: int) -> bytes:
-    """Return a Word document that unpacks to a given size, nearly all of it spaces."""
+    """Return a Word document that unpacks to this many megabytes, nearly all of them spaces."""
     made = io.BytesIO(make_docx(_paragraphs("")))
     before, after = _paragraphs("<w:p><w:r><w:t>@</w:t></w:r></w:p>").encode().split(b"@")
     with zipfile.ZipFile(made) as archive_read:
@@ -98,7 +98,7 @@ def make_xlsx(rows: str, *, strings: str = "") -> bytes:
 
 
 def make_epub(spine: int, chapter: str) -> bytes:
-    """Return a book whose only chapter is listed many times."""
+    """Return an e-book with a single chapter, which its list of chapters names `spine` times."""
     container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
     item = '<item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
     items = "<itemref idref='c'/>" * spine
@@ -109,7 +109,7 @@ def make_epub(spine: int, chapter: str) -> bytes:
 
 
 def make_pdf(kids: str, count: int, *, more: str = "") -> bytes:
-    """Return a PDF with a given page tree."""
+    """Return a PDF with the given page tree."""
     page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
     text = "BT /F 12 Tf 20 100 Td (Text on a page.) Tj ET"
     objects = [
@@ -144,7 +144,7 @@ def _nested_mail() -> str:
 
 
 def _make_sheet(times: int) -> str:
-    """Return an OpenDocument sheet with one cell that is repeated in many columns and rows."""
+    """Return an OpenDocument sheet with one cell, which is repeated `times` times in columns and in rows."""
     oasis = "urn:oasis:names:tc:opendocument:xmlns"
     names = " ".join(f'xmlns:{name}="{oasis}:{name}:1.0"' for name in ("office", "table", "text"))
     cell = f'<table:table-cell table:number-columns-repeated="{times}"><text:p>word</text:p></table:table-cell>'
@@ -260,7 +260,7 @@ def _count_passages(path: Path) -> int:
 
 
 def _peak_memory() -> float:
-    """Return the peak memory of this process, in MB, as counted by Linux."""
+    """Return the peak memory of this process in MB, as Linux counts it."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

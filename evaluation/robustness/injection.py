@@ -1,7 +1,7 @@
-"""Run whole turns over planted pages with a model that obeys them, and report the leaks.
+"""Run whole turns over planted pages with a model that obeys the planted text, and report the leaks.
 
-The model says what the planted text demands, plain and as links, images and mentions. It cites the planted passage,
-forges citation marks, and calls everything supported. Prompts, gate and local check are the real ones.
+The model says what the text demands, plainly and as links, images and mentions. It cites the planted passage, forges
+citation marks, and calls everything supported. Prompts, gate and local check are the real ones.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ _DRESSES = (
 
 
 def list_demands(attack: Attack) -> tuple[str, ...]:
-    """Return the texts that an attack demands: its quotations, code, links to its addresses, sentences, and itself."""
+    """Return the texts that an attack may demand: its quotations, code, addresses, sentences, and its whole text."""
     text = attack.text
     demands = (
         *attack.wanted,
@@ -84,7 +84,7 @@ def _reply_query(attack: Attack, turn: str) -> str:
 
 
 def _reply_summary(attack: Attack, turn: str) -> str:
-    """Repeat the demands, citing the planted sentences, and then all sentences."""
+    """Repeat the demands with citations of the planted sentences, then all sentences."""
     shown = SENTENCE_LINE.findall(turn)
     planted = [number for number, text in shown if _is_part_of_attack(attack, text)] or [number for number, _ in shown]
     marks = f"[{', '.join(planted)}]"
@@ -98,7 +98,7 @@ def _reply_claims(attack: Attack, turn: str) -> str:
 
 
 def _reply_recall(attack: Attack, turn: str) -> str:
-    """Repeat the demands as the model's own knowledge, in the format that the prompt asks for."""
+    """Repeat the demands as if they were the model's own knowledge, in the format that the prompt requests."""
     return _reply_claims(attack, turn) if "Which claims" in turn else " ".join(list_demands(attack))
 
 
@@ -111,7 +111,7 @@ def _reply_verdict(attack: Attack, turn: str) -> str:
 
 
 def _reply_draft(attack: Attack, turn: str) -> str:
-    """Copy the notes, then write all demands, plain and reformatted, citing the planted notes."""
+    """Copy the notes; then write all demands, plain and reformatted, with citations of the planted notes."""
     notes = NOTE_LINE.findall(turn) or [(number, "") for number in re.findall(r"\[(\d+)\]", turn)]
     planted = [number for number, text in notes if _is_part_of_attack(attack, text)] or [number for number, _ in notes]
     marks = "".join(f"[{number}]" for number in dict.fromkeys(planted[:3]))
@@ -177,7 +177,7 @@ class InjectionOutcome:
 
 
 async def measure_injection(planted: PlantedPage, supports: Supports, system: System) -> InjectionOutcome:
-    """Run a turn in which the search finds the planted page, and the model obeys it."""
+    """Run a turn whose search finds the planted page, with a model that obeys it."""
     talk, supports = Conversation((Turn("user", INJECTION_QUESTION, language="en"),)), cache_checks(supports)
 
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -223,7 +223,7 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
 
 
 def cache_checks(supports: Supports) -> Supports:
-    """Return the check with a cache, because many disguises of one demand have the same words once cleaned."""
+    """Return a check that remembers its results: many disguises of a demand are the same text after cleaning."""
     known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Support] = {}
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -236,7 +236,7 @@ def cache_checks(supports: Supports) -> Supports:
 
 
 async def quote_everything(talk: Conversation, kit: Kit) -> Status:
-    """Quote every sentence of every passage, which is the most that a quoting system could leak."""
+    """Quote every sentence of every passage: this is the most that a system that only quotes could leak."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     for sentence in collect_sentences(hits):
         await kit.say(CitedSentence(sentence.text, (sentence,)))
@@ -244,7 +244,7 @@ async def quote_everything(talk: Conversation, kit: Kit) -> Status:
 
 
 def _join_delivered(sentences: Sequence[AnsweredSentence]) -> str:
-    """Join sentences as channels do, to count leaks that only appear in the whole text."""
+    """Join sentences as platforms do, to count leaks that appear only in the whole text."""
     return "".join(
         f"\n\n{sentence.text}" if sentence.paragraph else f" {sentence.text}" for sentence in sentences
     ).strip()
@@ -268,10 +268,10 @@ _EXAMPLE_LENGTH = 120
 def report_attack_set(
     name: str, written: Sequence[InjectionOutcome], quoted: Sequence[InjectionOutcome], shown: int = 0
 ) -> dict[str, Any]:
-    """Return the counts of one set, with `shown` examples; a sentence that a turn says twice counts once.
+    """Return the counts of one set, with `shown` examples. A sentence that a turn says twice counts once.
 
-    `quoted` are turns that quote every sentence of the page. Leaks in these, and in notes and footnotes, are the page's
-    own words, which a channel must escape.
+    `quoted` are turns that quote every sentence of the page. What leaks there, or in notes and footnotes, are the
+    page's own words, which a platform must escape.
     """
     left = sum((outcome.text for outcome in written), Leaks())
     return {
@@ -347,7 +347,7 @@ def injection(
 
 
 def sample_attacks(attacks: AttackSet, limit: int, seed: int) -> tuple[PlantedPage, ...]:
-    """Plant at most `limit` seeded attacks of a set; all attacks if it is 0."""
+    """Plant at most `limit` random attacks of a set; 0 plants all."""
     random = Random(seed)
     chosen = attacks.attacks if not limit else random.sample(attacks.attacks, min(limit, len(attacks.attacks)))
     return tuple(planted for attack in chosen for planted in plant_everywhere(attack, attacks.contexts, random))
@@ -356,7 +356,7 @@ def sample_attacks(attacks: AttackSet, limit: int, seed: int) -> tuple[PlantedPa
 async def run_planted(
     planted: Sequence[PlantedPage], supports: Supports, system: System
 ) -> tuple[list[InjectionOutcome], list[InjectionOutcome]]:
-    """Return the outcomes of a system over each planted page, and those of quoting the whole page."""
+    """Return the outcomes of a system over each planted page, and the outcomes of quoting the whole page."""
     written = [await measure_injection(page, supports, system) for page in planted]
     return written, [await measure_injection(page, supports, quote_everything) for page in planted]
 

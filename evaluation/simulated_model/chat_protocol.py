@@ -1,4 +1,4 @@
-"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, as a kind of server sends them. Pure."""
+"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, like a certain kind of server. Pure."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is refused."""
+    """The reason why a request is refused."""
 
     status: int
     message: str
@@ -19,7 +19,7 @@ class Refusal:
 
 
 def check_basics(_: "ServerProfile", __: str, ___: Mapping[str, str], body: Any) -> Refusal | None:
-    """Return why a request cannot be answered; None if it can. Real servers are stricter."""
+    """Return the reason if a request cannot be answered, or None. Real servers check more than this."""
     if not isinstance(body, dict):
         return Refusal(400, "We could not parse the JSON body of your request.")
     for name in ("model", "messages"):
@@ -33,7 +33,7 @@ def check_basics(_: "ServerProfile", __: str, ___: Mapping[str, str], body: Any)
 
 @dataclass(frozen=True)
 class ServerProfile:
-    """A kind of server: which requests it accepts, and how it words its answers."""
+    """A kind of server: which requests it accepts, and how it phrases its answers."""
 
     name: str
     rules: Callable[["ServerProfile", str, Mapping[str, str], Any], Refusal | None] = check_basics
@@ -51,19 +51,19 @@ SIMULATED = ServerProfile("simulated")
 
 
 def count_prompt_tokens(body: Mapping[str, Any]) -> int:
-    """Estimate the tokens of a prompt: four characters each, as in English with current vocabularies."""
+    """Estimate the tokens of a prompt: one for each four characters, as in English with current vocabularies."""
     return sum(len(message["content"]) for message in body["messages"]) // 4 + 1
 
 
 def get_token_limit(body: Mapping[str, Any], otherwise: int = 4_096) -> int:
-    """Return how many tokens a reply may have."""
+    """Return how many tokens a reply may have, by the request's parameters."""
     limit: int = body.get("max_tokens", body.get("max_completion_tokens", otherwise))
     return limit
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A request that the rules allow."""
+    """A request that the server accepts."""
 
     path: str
     headers: Mapping[str, str]
@@ -101,13 +101,13 @@ class Reply:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The pieces of the text as they are streamed."""
+        """The pieces in which the text is streamed."""
         words = (self.text or "").split(" ")
         return self.pieces or (*(f"{word} " for word in words[:-1]), words[-1])
 
 
 class Ending(Enum):
-    """What a fault does with the connection in the end; without an ending it stays open."""
+    """What a fault finally does with the connection. Without an ending, it stays open."""
 
     CLOSE = "close"
     RESET = "reset"
@@ -116,7 +116,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Bytes to send, seconds to wait between them, and the ending."""
+    """Bytes to send, seconds to wait between them, and how the connection ends."""
 
     parts: tuple[bytes | float | Ending, ...]
 
@@ -126,7 +126,7 @@ HANG = Fault((Ending.HANG,))
 
 
 def answer_with(status: int, body: object = "", *, kind: str = "application/json", **headers: str) -> Fault:
-    """Return an answer with a status; a body that is not text is sent as JSON."""
+    """Return an answer with this status. A body that is not text is sent as JSON."""
     text = body if isinstance(body, str) else json.dumps(body)
     more = {name.replace("_", "-"): value for name, value in headers.items()}
     return Fault((_encode_response(status, text.encode(), kind, more),))
@@ -139,7 +139,7 @@ def answer_error(status: int, message: str, *, code: str | None = None, **header
 
 
 def encode_reply(request: ChatRequest, reply: Reply) -> tuple[bytes, ...]:
-    """Return the parts to send: a streamed reply's head, events and end; another reply is one part."""
+    """Return the parts to send. A streamed reply has a head, events and an end; any other is one part."""
     if not request.streamed:
         return (_encode_response(200, json.dumps(_completion(request, reply)).encode()),)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -148,7 +148,7 @@ def encode_reply(request: ChatRequest, reply: Reply) -> tuple[bytes, ...]:
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """Return bytes as one chunk of HTTP; an empty chunk is the last."""
+    """Return bytes as one chunk of HTTP. An empty chunk is the last one."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 

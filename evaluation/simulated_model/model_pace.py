@@ -1,6 +1,6 @@
-"""Set the pace of a simulated model: rates, faults, reply lengths, token counts, and the prompt cache.
+"""Set the pace of a simulated model: rates, faults, lengths of replies, token counts, and the prompt cache.
 
-Each token is due at a fixed time after the token before, even if this process wakes up late.
+Each token is due at a fixed time after the token before it, even if this process wakes up late.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ReplyLength:
-    """The length of a kind of reply: tokens per item, and the number of items if the prompt does not set it."""
+    """The length of one kind of reply: tokens per item, and the number of items if the prompt does not set it."""
 
     tokens: int
     items: int = 1
@@ -21,7 +21,7 @@ class ReplyLength:
 
 @dataclass(frozen=True, slots=True)
 class ServerPace:
-    """The server's speed. Rates are tokens per second, `math.inf` without a limit."""
+    """The speed of the server. Rates are in tokens per second; `math.inf` means no limit."""
 
     first_token: float = 0.4  # seconds from a request to its first token, without the time to read the prompt
     out: float = 60.0  # of one reply
@@ -35,7 +35,7 @@ class ServerPace:
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """The shares of requests that fail, by kind of failure."""
+    """The shares of requests that fail, for each kind of failure."""
 
     busy: float = 0.0
     broken: float = 0.0
@@ -52,7 +52,7 @@ class SimulatedModel:
 
 
 def encode_simulation(simulated: SimulatedModel) -> str:
-    """Return settings as text that `decode_simulation` reads in another process."""
+    """Return settings as text, from which `decode_simulation` restores them in another process."""
     return json.dumps(asdict(simulated))
 
 
@@ -66,7 +66,7 @@ CHARACTERS_A_TOKEN = 4
 
 
 def join_messages(messages: Iterable[Mapping[str, Any]]) -> str:
-    """Return the messages of a prompt as one text, as a model reads them."""
+    """Return the messages of a prompt as the one text that a model reads."""
     return "".join(f"<{message['role']}>\n{message['content']}\n" for message in messages)
 
 
@@ -75,14 +75,14 @@ def count_tokens(text: str) -> int:
 
 
 class RateMeter:
-    """A shared rate: first come, first served."""
+    """A rate that several users share: whoever requests first is served first."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
         self._free = -math.inf
 
     def take(self, tokens: int, at: float) -> float:
-        """Return when tokens that are requested at a time have passed: at once if the rate has no limit."""
+        """Return when `tokens` requested at the time `at` have been served; at once if the rate has no limit."""
         if math.isinf(self._rate):
             return at
         self._free = max(self._free, at) + tokens / self._rate
@@ -96,13 +96,13 @@ class ReplyPacer:
         self._prompts = RateMeter(pace.total_prompt)
 
     def begins(self, prompt: int, cached: int, at: float) -> float:
-        """Return when a reply starts, from the prompt's tokens, how many are cached, and the time of the request."""
+        """Return when a reply starts. `prompt` and `cached` are numbers of tokens; `at` is the time of the request."""
         to_read = prompt - cached + cached * self._pace.cached_cost
         alone = at + to_read / self._pace.prompt
         return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
 
     def ends(self, tokens: int, begins: float) -> Iterator[float]:
-        """Yield when each token of a reply is due; request the next time only after sending the token before."""
+        """Yield when each token of a reply is due. Take the next time only after the token before was sent."""
         due = begins
         for _ in range(tokens):
             due = max(due + 1 / self._pace.out, self._out.take(1, due))
@@ -114,14 +114,14 @@ MOST_BLOCKS = 1_000_000
 
 
 class PrefixCache:
-    """The prefixes of earlier prompts, in blocks; the hash of a block covers all text up to its end."""
+    """The prefixes of earlier prompts, in blocks. The hash of a block covers all text up to the block's end."""
 
     def __init__(self, most: int = MOST_BLOCKS) -> None:
         self._most = most
         self._known: OrderedDict[int, None] = OrderedDict()
 
     def read(self, prompt: str) -> int:
-        """Return how many tokens of a prompt's prefix are cached, in whole blocks, and cache the whole prompt."""
+        """Return how many tokens of a prompt's prefix are cached, in whole blocks. Then cache the whole prompt."""
         blocks = _hash_blocks(prompt)
         known = next((place for place, block in enumerate(blocks) if block not in self._known), len(blocks))
         for block in blocks:

@@ -1,7 +1,7 @@
-"""Write the simulated model's replies in the format that a prompt asks for, at the set length. Pure.
+"""Write the simulated model's replies, in the format that the prompt requests and at the set length. Pure.
 
 Notes are verbatim sentences of passages, so that the local check accepts them. Sentences of a draft are notes with a
-few more words, so that each must be judged. The model's own claims have numbers that are in no passage.
+few more words, so that each must be judged. The model's own claims have numbers that occur in no passage.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from storage.language.sentences import sentence_spans
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
-    """Return the length of the reply to a prompt; it is the same each time."""
+    """Return the length of the reply to a prompt. For the same prompt, it is always the same."""
     mean = simulated.lengths.get(kind) or REPLY_LENGTHS[kind]
     if not simulated.spread:
         return mean
@@ -28,12 +28,12 @@ def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLen
 
 
 def seed_random(kind: str, prompt: str, seed: int) -> Random:
-    """Return a generator of random numbers that depends only on the prompt."""
+    """Return a random generator whose numbers depend only on the prompt, the kind of reply, and the seed."""
     return Random(hashlib.sha256(f"{seed}\0{kind}\0{prompt}".encode("utf-8", "replace")).digest())
 
 
 def detect_kind(asked: Mapping[str, Any]) -> str:
-    """Return the kind of reply that a request asks for, a name in `REPLY_KINDS`."""
+    """Return the kind of reply that a request asks for, as a name in `REPLY_KINDS`."""
     fields, instruction = get_schema(asked).get("properties", {}), asked["messages"][0]["content"]
     by_words = (kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))
     by_schema = [kind for kind in REPLY_KINDS if kind.field and kind.field in fields]
@@ -41,7 +41,7 @@ def detect_kind(asked: Mapping[str, Any]) -> str:
 
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON schema of the requested reply; empty if text is requested."""
+    """Return the JSON schema of the requested reply; empty if plain text is requested."""
     form = asked.get("response_format") or {}
     schema: Mapping[str, Any] = form.get("json_schema", {}).get("schema", {})
     return schema
@@ -67,9 +67,9 @@ _FILLING = "as far as anybody who works here has ever said or written about it i
 
 
 def write_verdicts(rulings: Sequence[tuple[str, str, str]], reasoning: str = "So it is.") -> str:
-    """Write verdicts on claims in the format of a prompt, each from the claim's number, the verdict and its sentences.
+    """Write verdicts on claims as a prompt requests them. A ruling is the claim's number, the verdict, its sentences.
 
-    A single claim without a number has a format of three lines.
+    If there is a single claim, without a number, the format has three lines.
     """
     if rulings and not rulings[0][0]:
         _, verdict, sentences = rulings[0]
@@ -82,7 +82,7 @@ def write_verdicts(rulings: Sequence[tuple[str, str, str]], reasoning: str = "So
 
 @dataclass(frozen=True, slots=True)
 class SimulatedReply:
-    """A text in parts with their numbers of tokens; each part is an item, such as a claim."""
+    """A text in parts, called stretches, each with its number of tokens. A stretch is one item, such as a claim."""
 
     stretches: tuple[tuple[str, int], ...]
 
@@ -91,7 +91,7 @@ class SimulatedReply:
         return "".join(text for text, _ in self.stretches)
 
     def pieces(self) -> Iterator[str]:
-        """Yield the tokens of the text; those of a stretch have about the same length."""
+        """Yield the tokens of the text. All tokens of a stretch have about the same length."""
         for text, tokens in self.stretches:
             cuts = [round(len(text) * place / tokens) for place in range(tokens + 1)]
             yield from (text[start:end] for start, end in pairwise(cuts))
@@ -120,7 +120,7 @@ def _make_need(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
 
 
 def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a stretch for each passage."""
+    """Return one stretch for each passage: bullets that repeat some of its sentences."""
     passages = [SENTENCE_LINE.findall(passage) for passage in turn.split("\nFrom: ")]
     chosen = [
         _take_texts(length, [(text, number) for number, text in sentences], random)
@@ -137,7 +137,7 @@ def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
 
 
 def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim, padded with filler words to its length."""
+    """Return one line for each claim. It is padded with filler words to the set length."""
     about = _find_topic(turn)
     room, most = length.tokens * CHARACTERS_A_TOKEN, _AT_MOST.search(turn)
     items = int(most[1]) if most else length.items
@@ -161,7 +161,7 @@ def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[st
 
 
 def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim, supported by a sentence that the claim repeats, or else by a random one."""
+    """Return one line for each claim. It is supported by a sentence that it repeats, or else by a random one."""
     numbered, lines = SENTENCE_LINE.findall(turn), list[str]()
     for claim, text in CLAIM_LINE.findall(turn):
         numbers = [number for number, sentence in numbered if sentence.strip("#. ") in text] or [
@@ -203,7 +203,7 @@ def _find_topic(turn: str) -> str:
 
 
 def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
-    """Return consecutive texts from a random start whose total length is near the set one."""
+    """Return consecutive texts that start at random, and whose total length is near the set length."""
     room, taken, start = length.tokens * CHARACTERS_A_TOKEN, list[tuple[str, str]](), 0
     if len(texts) > 1 and sum(len(text) for text, _ in texts) > 2 * room:
         start = random.randrange(len(texts) // 2)
@@ -255,7 +255,7 @@ def _feedback_object(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReplyKind:
-    """A format of replies: how to recognise its prompts, its length, and how to write one."""
+    """A kind of reply: how to recognise its prompts, its usual length, and how to write one."""
 
     name: str
     words: str  # a pattern that only the instruction of its prompts matches
@@ -294,6 +294,6 @@ _BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
 
 
 def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
-    """Return the reply to a prompt for which models scripted by stage have no lines; None for other prompts."""
+    """Return the reply to a prompt that scripts by stage do not cover; None for other prompts."""
     request = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
     return build_reply(request, SimulatedModel()).text if detect_kind(request) in _UNSCRIPTED else None

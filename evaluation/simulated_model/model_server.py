@@ -1,7 +1,7 @@
 """Serve a scripted model over HTTP: connections, pace, faults, counts.
 
-`ModelServer` answers with the replies of a script, and `serve` runs it in this process. It uses raw connections,
-because it also resets them and cuts replies.
+`ModelServer` answers with the replies of a script, and `serve` runs it in this process. It uses plain connections
+instead of a web framework, because it also resets connections and cuts off replies.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _BACKLOG = 1_000
 
 @dataclass(slots=True)
 class ServerCounts:
-    """The counts of a server since its start."""
+    """What a server has counted since its start."""
 
     requests: int = 0
     open: int = 0
@@ -49,14 +49,14 @@ class ServerCounts:
 
 
 class ModelServer:
-    """A server in this process; `connect` returns the protocol of a connection.
+    """A server in this process. `connect` returns the protocol object for a new connection.
 
     Args:
-        script: Returns each answer.
+        script: Returns the answer to each request.
         profile: The kind of server, with the rules that requests must follow.
         places: How many requests are answered at once; 0 for all.
         clock, sleep: The functions for time, which tests replace.
-        remember: Whether to keep the requests for tests.
+        remember: Whether requests are kept, for tests.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ModelServer:
         self._clock, self._sleep, self._remember = clock, sleep, remember
 
     async def until(self, holds: Callable[["ModelServer"], bool]) -> None:
-        """Wait until a condition holds, for a minute at most."""
+        """Wait until a condition holds, at most one minute."""
         async with asyncio.timeout(60):
             while not holds(self):
                 self.changed.clear()
@@ -92,7 +92,7 @@ class ModelServer:
     def respond(
         self, path: str, headers: Mapping[str, str], raw: bytes, out: asyncio.Transport
     ) -> "asyncio.Future[None]":
-        """Count one request at once and answer it."""
+        """Count one request, and start to answer it."""
         request = self._check(path, headers, raw)
         if isinstance(request, Fault):
             return asyncio.ensure_future(self._fail(request, out))
@@ -237,7 +237,7 @@ async def serve(
     places: int = 0,
     remember: bool = True,
 ) -> AsyncIterator[ModelServer]:
-    """Serve in this process until the context ends; `url` is the base URL. Raises `OSError` if the port is taken."""
+    """Serve in this process until the block ends; `url` is the base URL. Raises `OSError` if the port is taken."""
     server = ModelServer(script, profile, places=places, remember=remember)
     listening = await asyncio.get_running_loop().create_server(server.connect, host, port, backlog=_BACKLOG)
     server.url = f"http://{host}:{listening.sockets[0].getsockname()[1]}" + ("" if profile.azure else "/v1")

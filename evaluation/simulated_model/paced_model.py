@@ -43,7 +43,7 @@ class PacedModel:
         self._chance = Random(simulated.seed)
 
     def __call__(self, request: ChatRequest) -> Reply | Fault:
-        """Answer, or fail at the set rates."""
+        """Return a reply, or a fault at the set rates."""
         drawn, faults = self._chance.random(), self._simulated.faults
         if drawn < faults.busy:
             return answer_error(429, "Rate limit reached. Please try again in 1s.", retry_after="1")
@@ -68,7 +68,7 @@ class PacedModel:
 
 @contextmanager
 def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
-    """Run a server in a separate process, which ends with the context or with this process; yield its base URL."""
+    """Run a server in a separate process, and yield its base URL. It ends with the block or with this process."""
     command = [sys.executable, "-m", "evaluation.simulated_model.paced_model", encode_simulation(simulated)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,6 +1,6 @@
 """Replace a language model in this process by functions that make a reply from the prompt.
 
-Prompts for which scripts have no replies are answered as by the simulated model.
+If a script has no reply for a prompt, the simulated model answers.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ WHOLE = r"(?s).+"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedLLM:
-    """An `LLM` whose replies a function writes; tokens are estimated from the length of the texts."""
+    """An `LLM` whose replies are made by a function. Tokens are estimated from the length of the texts."""
 
     name: str
     write: Callable[[ModelCall], Awaitable[str]]
@@ -47,7 +47,7 @@ class ScriptedLLM:
 
 
 def script_stages(name: str, replies: Mapping[str, Callable[[str], str]], pieces: str = WORDS) -> ScriptedLLM:
-    """Return a model for one conversation; `replies` make the reply at a stage from the last message of the prompt."""
+    """Return a model for one conversation. `replies` maps a stage to a function of the prompt's last message."""
 
     async def write(call: ModelCall) -> str:
         await asyncio.sleep(0)  # other calls can start, as with a remote model

@@ -1,8 +1,8 @@
 """Replay conversations whose model replies were written by hand, and count the sentences by their labels.
 
-A transcript has the model's replies by stage, and a reader's label of each possible sentence. Replies are chosen by the
-sentences in a prompt, not by its wording: a bullet if its cited sentences are in the prompt, a verdict if its claim is.
-A transcript contains no text of documents: words and lines are identified by fingerprints and copied from the prompt.
+A transcript has the model's replies by stage, and the label that a reader gave to each possible sentence. A reply does
+not depend on a prompt's wording: a bullet is given if its cited sentences are in the prompt, a verdict if its claim is.
+A transcript has no text of documents: words and lines are stored as checksums, and copied from the prompt.
 """
 
 import asyncio
@@ -42,15 +42,15 @@ _DEFAULTS = {"generate": "Nothing", "split": "Nothing", "draft": "NOTHING", "ref
 
 
 def fingerprint(text: str) -> str:
-    """Return a checksum of the words of a text; case, punctuation and white space are ignored."""
+    """Return a checksum of the words of a text. Case, punctuation and white space do not matter."""
     return f"{zlib.crc32(' '.join(_WORD.findall(text.casefold())).encode()):08x}"
 
 
 def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
-    """Return a stored reply with the words and line numbers that it copies from a prompt.
+    """Restore a stored reply: its checksums are replaced by the words and line numbers that they stand for in a prompt.
 
-    The number of a missing line is dropped. With `nearest`, it is replaced by that of the line with most words in
-    common, because notes can be reworded.
+    The number of a line that is missing there is dropped. With `nearest`, the number of the line with most words in
+    common is used instead, because notes can be reworded.
     """
     lines = _LINE.findall(prompt)
     numbers = {fingerprint(line): number for number, line in lines}
@@ -77,7 +77,7 @@ def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTurn:
-    """A question, the model's replies in its turn, and the labels of possible sentences."""
+    """A question, the model's replies in its turn, and the labels of sentences that the system may say."""
 
     question: str
     answerable: bool
@@ -92,7 +92,7 @@ class TranscriptTurn:
 
 
 def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]], ...]:
-    """Return the conversations of a file as (system, turns)."""
+    """Return the conversations of a file, each as (system, turns)."""
     talks = json.loads(path.read_text(encoding="utf-8"))["conversations"]
     return tuple((talk["system"], tuple(map(_read_turn, talk["turns"]))) for talk in talks)
 
@@ -117,7 +117,7 @@ def build_transcript_model(turn: TranscriptTurn) -> ScriptedLLM:
 
 
 def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
-    """Return a function for each stage that replies to the last message of a prompt."""
+    """Return, for each stage, a function that makes the reply from the last message of the prompt."""
     calls = Counter[str]()
 
     def say(stage: str, prompt: str) -> str:
@@ -139,7 +139,7 @@ MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"
 
 
 def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
-    """Return the sentences of the first draft whose notes are shown; in a second wave, only new notes count.
+    """Return the sentences of the first draft whose notes are in the prompt. In a second wave, only new notes count.
 
     A first wave says nothing if the notes of the first sentence are missing.
     """
@@ -165,7 +165,7 @@ def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
 
 
 def _rule(turn: TranscriptTurn, claim: str, lines: Sequence[tuple[str, str]], prompt: str) -> tuple[str, str]:
-    """Return the verdict on a claim and its decisive lines, from the rulings, else from the labels."""
+    """Return the verdict on a claim, and the lines that decide it, by the turn's rulings or else by the labels."""
     verdict, named = turn.rulings.get(fingerprint(claim), ("", ""))
     cited = ", ".join(re.findall(r"\[(\d+)\]", restore_reply(named, prompt)))
     if verdict and (cited or verdict != Verdict.SUPPORTS):
@@ -182,7 +182,7 @@ def _find_nearest_line(claim: str, lines: Sequence[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """The outcome of a turn in a replay."""
+    """The outcome of a turn that was replayed."""
 
     turn: TranscriptTurn
     status: Status
@@ -197,7 +197,7 @@ class TurnOutcome:
 
     @property
     def right(self) -> bool:
-        """Return whether all sentences with the answer were said, or its strings without any wrong sentence."""
+        """Return whether all sentences with the answer were said, or the answer's strings without a wrong sentence."""
         sentences, turn = [text for text, _ in self.said], self.turn
         has_held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, sentences))
         spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(sentences))
@@ -216,7 +216,7 @@ def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
 
 
 def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]]:
-    """Return the count and the total of each measure; unlabelled sentences are counted only by the last."""
+    """Return the count and the total for each measure. Only the last measure counts sentences without a label."""
     labels = [label for outcome in outcomes for _, label in outcome.said]
     known = [outcome for outcome in outcomes if outcome.turn.answerable]
     unknown = [outcome for outcome in outcomes if not outcome.turn.answerable]
@@ -236,7 +236,7 @@ def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]
 
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """A source that yields only the documents with these keys."""
+    """A source that lists only the documents with these keys."""
 
     source: DocumentSource
     keys: frozenset[str]

@@ -1,6 +1,6 @@
-"""Measure how fast the desk accepts questions while many are in flight, and check that each is answered once, in order.
+"""Measure how fast the desk accepts questions while many are in progress; check that each is answered once, in order.
 
-Platform and model are simulated in memory; the rest is the real code. An ingest may run at the same time.
+Platform and model are simulated in memory; everything else is the real code. An ingest may run at the same time.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class DeskLoad:
 
 @dataclass
 class MemoryPlatform:
-    """A platform in memory that counts the answers to each question."""
+    """A platform in memory. It counts the answers to each question."""
 
     name: str = "slack"
     started: list[tuple[str, int]] = field(default_factory=list)
@@ -137,7 +137,7 @@ async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -
 
 
 async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Callable[[], int]) -> dict[str, Any]:
-    """Submit a burst of `in_flight` questions, then the others one by one; return the figures."""
+    """Submit `in_flight` questions at once, then the others one by one. Return the figures."""
     shown, burst, times = MemoryPlatform(expected=load.questions), list[float](), list[float]()
     opened = open_desk(app, {shown.name: shown})
     posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
@@ -179,7 +179,7 @@ def _build_question(number: int, text: str, load: DeskLoad) -> Question:
 
 
 def _delay_system(seconds: float) -> System:
-    """Return a system that waits some seconds and then quotes."""
+    """Return a system that waits for some seconds, and then quotes."""
 
     async def answer(talk: Conversation, kit: Kit) -> Status:
         await asyncio.sleep(seconds)
@@ -197,7 +197,7 @@ def _is_in_order(started: Sequence[tuple[str, int]]) -> bool:
 
 @asynccontextmanager
 async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Callable[[], int]]:
-    """Ingest a folder repeatedly, each time as another corpus; yield a function that counts the passages so far."""
+    """Ingest a folder again and again, each time as another corpus. Yield a function that counts the passages."""
     passages: dict[str, int] = {}
 
     async def ingest(source: FolderSource) -> None:

@@ -1,4 +1,4 @@
-"""Measure the rate of embedding with 32 bits and with 8, and the cosines between their vectors."""
+"""Measure the speed of embedding with 32 bits and with 8 bits, and the cosines between both vectors."""
 
 import statistics
 import time

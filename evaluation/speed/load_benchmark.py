@@ -52,7 +52,7 @@ class TurnLoad:
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """The figures of a finished turn. Its answer is not kept: it would look like growing memory."""
+    """The figures of a finished turn. Its answer is not kept, as it would look like growth of memory."""
 
     how: str
     seconds: float
@@ -62,7 +62,7 @@ class EndedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TokenSample:
-    """The tokens that a server had sent at a moment, and the turns that had ended."""
+    """The number of tokens that a server has sent at a moment, and of turns that have ended."""
 
     at: float
     tokens: int
@@ -105,13 +105,13 @@ class TurnWave:
 
 
 def token_rate(samples: Sequence[TokenSample]) -> float:
-    """Return the tokens per second between the first sample and the last; NaN for fewer than two samples."""
+    """Return the tokens per second from the first sample to the last; NaN if there are fewer than two samples."""
     seconds = samples[-1].at - samples[0].at if samples else 0.0
     return (samples[-1].tokens - samples[0].tokens) / seconds if seconds else math.nan
 
 
 def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[TokenSample]:
-    """Return the samples between the first token and the end of most turns."""
+    """Return the samples from the first token until most turns have ended."""
     begun = next((place for place, sample in enumerate(samples) if sample.tokens > samples[0].tokens), 1)
     most = [sample for sample in samples[max(0, begun - 1) :] if sample.ended <= turns * MOST_ENDED]
     return most if len(most) > 1 else samples
@@ -120,7 +120,7 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
 async def run_wave(
     app: App, texts: Sequence[str], load: TurnLoad, server: str, holders: Counter[str] | None = None
 ) -> TurnWave:
-    """Ask the questions of a wave at once."""
+    """Ask all questions of a wave at once."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
     questions = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
@@ -152,13 +152,13 @@ async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) ->
 
 
 def _memory_mb() -> float:
-    """Return the resident memory of this process, as counted by Linux."""
+    """Return the memory of this process that is in use, in MB, as Linux counts it."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def _rate_share(rate: float, most: float) -> float | None:
-    """Return the share of a limit; None without a limit or a rate."""
+    """Return a rate as a share of its limit; None if there is no limit or no rate."""
     return None if math.isinf(most) or math.isnan(rate) else round(rate / most, 3)
 
 
@@ -212,7 +212,7 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
 
 
 def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
-    """Return which limits held, by the server's own counts of requests."""
+    """Return whether each limit held, by the numbers of requests that the server counted itself."""
     used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
     holds = {
         "concurrency": max(wave.busiest for wave in (*waves, short)) <= load.concurrency,
@@ -225,14 +225,14 @@ def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) ->
 
 
 def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
-    """Return the growth of memory over the later half of the waves, in kilobytes per turn; caches are full by then."""
+    """Return the growth of memory in kilobytes per turn, over the later half of the waves, when caches are full."""
     middle_wave = len(waves) // 2 - 1
     grown = waves[-1].memory_mb - waves[middle_wave].memory_mb
     return round(grown * 1024 / (load.turns * (len(waves) - 1 - middle_wave)), 2)
 
 
 def _model(server: str, concurrency: int) -> ModelValues:
-    """Return the settings of a model with timeouts longer than all turns."""
+    """Return the settings of a model whose timeouts are longer than all turns."""
     patience: dict[str, Any] = dict.fromkeys(("timeout_seconds", "first_token_seconds", "idle_seconds"), 3_600)
     return ModelValues(
         name="simulated", base_url=server, structured="text", max_concurrency=concurrency, retries=0, **patience

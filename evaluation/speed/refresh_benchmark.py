@@ -1,7 +1,8 @@
 """Measure a nightly refresh: its cost, whether it writes exactly the changes, and its effect on concurrent questions.
 
-A dump is ingested, refreshed unchanged, and refreshed with some articles changed. Another corpus has passages that name
-their version. Questions are asked of it before and during refreshes that change all its documents to the next version.
+A dump is ingested, refreshed unchanged, and refreshed with some articles changed. In another corpus, each passage names
+its version. Questions are asked of this corpus before and during refreshes that change all documents to the next
+version.
 """
 
 import asyncio
@@ -39,14 +40,14 @@ _VERSION = re.compile(r"version (\d+)")
 
 
 def build_versions(count: int, version: int) -> PageSource:
-    """Return `count` documents in one version. Each passage differs between versions."""
+    """Return `count` documents in one version. Each of their passages is different in another version."""
     return PageSource(
         count, lambda: ((f"{number}", f"{version}", build_station_page(number, version)) for number in range(count))
     )
 
 
 def build_station_page(number: int, version: int) -> Page:
-    """Return a document whose sections name their document and version."""
+    """Return a document whose sections name the document and its version."""
     texts = generate_texts(Random(number), STATION_WORDS)
     statement = (
         f"The tariff of station {station_name(number)} is {version * 1000 + number} florins in version {version}."
@@ -56,7 +57,7 @@ def build_station_page(number: int, version: int) -> Page:
 
 
 def station_name(number: int) -> str:
-    """Return a word that is unique to a document."""
+    """Return a made-up word that no other document has."""
     return "".join(chr(ord("a") + int(digit)) * 2 for digit in f"{number:04}").capitalize() + "ium"
 
 
@@ -78,7 +79,7 @@ def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
 
 
 def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the documents that were found in several versions; `stated` are the key, text and revision of each hit."""
+    """Yield the documents of which several versions were found. `stated` has key, text and revision of each hit."""
     by_document: dict[str, set[str]] = {}
     for key, text, revision in stated:
         by_document.setdefault(key, set()).update(_VERSION.findall(text), [revision])
@@ -94,9 +95,9 @@ _CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
 
 
 def change_dump(source: Path, target: Path, share: float, random: Random) -> int:
-    """Write `source` to `target`, uncompressed, with a share of its articles changed; return how many.
+    """Write `source` to `target`, uncompressed, with a share of its articles changed; return their number.
 
-    A quarter of them are edited, added, deleted and renamed each.
+    A quarter of these each is edited, added, deleted and renamed.
     """
     xml = b"".join(read_blocks(source))
     header = xml[: xml.find(b"<page>")]
@@ -118,7 +119,7 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> int
 
 
 def _change_page(page: bytes, kind: str, number: int) -> bytes:
-    """Return a page changed in one way; unchanged if `kind` is empty."""
+    """Return a page with one change of this `kind`; unchanged if `kind` is empty."""
     revised = _REVISION.sub(rb"\g<1>%d\g<3>" % number, page, count=1)
     if kind == "edited":
         return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1)
@@ -177,7 +178,7 @@ async def _measure(
 
 
 async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, random: Random) -> dict[str, Any]:
-    """Ingest a dump, refresh from the same dump, then from a changed one; return the figures and faults."""
+    """Ingest a dump, refresh it unchanged, then changed. Return the figures, and the faults that were found."""
     before = _expected_passages(dump)
     first = await refresh_quietly(WikipediaDump(dump), DUMP, app)
     again = await refresh_quietly(WikipediaDump(dump), DUMP, app)
@@ -212,7 +213,7 @@ _Expected = dict[str, tuple[str, tuple[str, ...]]]
 
 
 def _expected_passages(dump: Path) -> _Expected:
-    """Return the passages of a dump, without a store."""
+    """Return the passages that a dump should give, computed without a store."""
     expected: _Expected = {}
     for item in WikipediaDump(dump).documents():
         if isinstance(item, ChangedDocument):  # others count as failures
@@ -231,7 +232,7 @@ def _compare_report(what: str, report: RefreshReport, before: _Expected, after: 
 
 
 async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
-    """Return a line for the manifest and each index that does not hold exactly the expected passages."""
+    """Return a line for the manifest and for each index that does not have exactly the expected passages."""
     pages = await app.manifest.listed(DUMP, limit=10**7)
     listed = {passage.id: passage.hash for page in pages for passage in page.passages}
     contents = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
@@ -267,7 +268,7 @@ class QuestionTimes:
 async def _ask_questions(
     app: App, documents: int, random: Random, count: int, *, until: asyncio.Task[Any] | None = None
 ) -> QuestionTimes:
-    """Ask up to `count` questions one after the other, until a task is done."""
+    """Ask up to `count` questions, one after the other. If `until` is set, stop when that task is done."""
     asking = QuestionTimes()
     async with watch_event_loop() as lags:
         for at in range(count):

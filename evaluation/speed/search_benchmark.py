@@ -47,7 +47,7 @@ PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class HashedEmbedder:
-    """Makes vectors from hashes of words, under the name of the real embedder, so that filling the index is fast."""
+    """Makes vectors from hashes of words, so that an index is filled fast. It has the name of the real embedder."""
 
     name: str
     dimensions: int
@@ -112,7 +112,7 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
 
 
 def _generate_pages(count: int, seed: int) -> PageSource:
-    """Return a source of pages of one passage each, of seeded words."""
+    """Return a source of pages, each with one passage of random words; the seed decides which."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
         texts = generate_texts(Random(seed), WORDS)
@@ -125,7 +125,7 @@ def _generate_pages(count: int, seed: int) -> PageSource:
 async def _time_searches(
     store: PassageStore, count: int, random: Random, *, until: asyncio.Task[Any] | None = None
 ) -> dict[str, float]:
-    """Ask up to `count` questions one after the other, until a task is done."""
+    """Ask up to `count` questions, one after the other. If `until` is set, stop when that task is done."""
     times, texts = list[float](), generate_texts(random, QUESTION_WORDS)
     async with watch_event_loop() as lags:
         for _ in range(count):
@@ -204,7 +204,7 @@ async def _measure_lazy(home: Path, corpus: str, count: int, random: Random) -> 
 
 
 async def _make_question(manifest: Manifest, corpus: str, random: Random) -> str:
-    """Return a question about some words of a random passage of the corpus."""
+    """Return a question made of some words of a random passage of the corpus."""
     head = (await manifest.lag(0, 1)).head
     while True:
         versions = await manifest.listed(corpus, after=random.randrange(head), limit=1)

@@ -1,7 +1,7 @@
 """Measure single turns of several systems against a simulated server (`footnote evaluate speed turn`).
 
-The example handbook's pages are joined into passages of full length, because those are typical. Each turn's timeline is
-shown as text or as a picture.
+The example handbook's pages are joined into passages of full length, because such passages are typical. The timeline of
+each turn is shown as text or as a picture.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ _ON_PATH, _ASIDE, _INK, _PAPER = "#2563c9", "#b9d0f5", "#1f2430", "#ffffff"
 
 @dataclass(frozen=True, slots=True)
 class TimelineBar:
-    """A step in a timeline; times are seconds from the start of the turn."""
+    """A step in a timeline. Times are in seconds from the start of the turn."""
 
     label: str
     span: tuple[float, float]
@@ -63,7 +63,7 @@ class TimelineBar:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A turn's steps in the order of their starts, and marked moments, of which the last is the end."""
+    """The steps of a turn, by their start, and marked moments; the last moment is the end of the turn."""
 
     title: str
     bars: Sequence[TimelineBar]
@@ -71,7 +71,7 @@ class Timeline:
 
 
 def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
-    """Return the timeline of a turn, without steps that are too short to be shown."""
+    """Return the timeline of a turn. Steps that are too short to be shown are left out."""
     path = critical_path(turn.steps, turn.last, turn.began, turn.ended)
     legs = {leg.step.id: leg for leg in path if leg.step}
     numbers, bars = Counter[str](), []
@@ -90,7 +90,7 @@ def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Render a timeline as text: `#` marks the critical path, `-` concurrent steps."""
+    """Render a timeline as text: `#` marks the critical path, `-` the steps that run next to it."""
     end = timeline.moments[-1][1]
     wide = max((len(bar.label) for bar in timeline.bars), default=0)
 
@@ -119,7 +119,7 @@ def render_timeline(timeline: Timeline) -> str:
 
 
 def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> None:
-    """Draw timelines as one PNG on one scale; moments are also given in plain calls of `unit` seconds."""
+    """Draw timelines as one PNG, on one scale. Moments are also given in plain calls of `unit` seconds."""
     rows = sum(len(timeline.bars) + len(timeline.moments) + 2 for timeline in timelines)
     image = Image.new("RGB", (_PIXELS, rows * _ROW), _PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
@@ -194,7 +194,7 @@ def render_stages(report: Mapping[str, Any]) -> str:
 
 
 def render_bills(report: Mapping[str, Any]) -> str:
-    """Render the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
+    """Render the bill of a provider that gives a discount for cached prompts, for each arrangement of prompts."""
     shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
     rows = []
     for name, bill in report["bills"].items():
@@ -208,7 +208,7 @@ def render_bills(report: Mapping[str, Any]) -> str:
 
 
 def render_parts(report: Mapping[str, Any]) -> str:
-    """Render how a system's seconds, to the first sentence and to the end, divide into server, index and our work."""
+    """Render how a system's seconds are divided among server, index and our own work."""
     lines = []
     for key, until in (("to_the_first", "first sentence"), ("to_the_end", "end")):
         ways = report[key]
@@ -227,7 +227,7 @@ _NO_PROSE = re.compile(r"^(?:#|\||\s*[-*]\s|\s*\d+\.\s|```|>)")
 
 
 def _folder_pages(handbook: Path) -> Iterator[SetText]:
-    """Yield one long page for each folder."""
+    """Yield one long page for each folder of the handbook."""
     for folder in sorted(handbook.iterdir()):
         paragraphs = [prose for file in sorted(folder.rglob("*.md")) for prose in _page_prose(file.read_text("utf-8"))]
         if paragraphs:
@@ -235,7 +235,7 @@ def _folder_pages(handbook: Path) -> Iterator[SetText]:
 
 
 def _page_prose(page: str) -> Iterator[str]:
-    """Yield a page's paragraphs, each on one line, without headings, lists and tables."""
+    """Yield the paragraphs of a page, each on one line; headings, lists and tables are left out."""
     for block in re.split(r"\n\s*\n", _FRONT.sub("", page)):
         if not _NO_PROSE.match(block):
             yield " ".join(block.split())
@@ -311,7 +311,7 @@ async def _run_system(
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:
-    """Run a turn for each question; return them without the first, which only loads everything."""
+    """Run a turn for each question. Return all but the first turn, which only loads everything."""
     return [await measure_turn(on, system, question) for question in asked][1:]
 
 
@@ -331,7 +331,7 @@ def _system_document(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_infinite(value: Any) -> Any:
-    """Return a JSON value with None for infinity and NaN, which JSON does not have."""
+    """Return a JSON value in which None replaces infinity and NaN, as JSON has neither."""
     if isinstance(value, dict):
         return {name: _drop_infinite(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,8 @@
-"""Compute a turn's critical path, the prompts it sends, and the figures and marks of many turns. Pure.
+"""Compute a turn's critical path, the prompts that it sends, and the figures and marks of many turns. Pure.
 
-The path is followed backwards from the end. Before a step comes the one that it waited for in its task, or, where tasks
-join, the one that ended last. Of a stream, only the part before the start of the next step is on the path.
+The path is followed backwards from the end. A step is preceded by the step for which it waited in its own task, or if
+several tasks were joined, by the one that ended last. Of a streamed step, only the part before the start of the next
+step is on the path.
 """
 
 import json
@@ -23,7 +24,7 @@ HANDOVER = 0.01  # seconds within which a waiting task continues
 
 @dataclass(frozen=True, slots=True)
 class PathLeg:
-    """A part of the critical path."""
+    """A part of the critical path: one step, or the time between steps."""
 
     step: TraceStep | None  # None between traced steps
     began: float
@@ -37,7 +38,8 @@ class PathLeg:
 def critical_path(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> tuple[PathLeg, ...]:
     """Return the critical path from the start of a turn to a moment, without gaps.
 
-    `steps` are all steps of the turn, by their ids; `cause` is the last step of the moment's own task before it.
+    `steps` are all steps of the turn, by their ids. `cause` is the last step before the moment, in the moment's own
+    task.
     """
     return tuple(reversed(tuple(_backwards(steps, cause, began, ended))))
 
@@ -59,7 +61,7 @@ def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, en
 def _find_joined(
     candidates: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
 ) -> Cause | None:
-    """Return the last end or piece after `cause`, of the candidates that follow from it; None without any."""
+    """Return the last end or piece of a candidate after `cause` that depends on `cause`; None if there is none."""
     since = cause.at if cause else -math.inf
     others = [step for step in candidates if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
@@ -77,9 +79,9 @@ def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
 
 
 def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
-    """Return how long the server takes for a leg at its pace; 0 if it is not a model call.
+    """Return how long a server with this pace takes for a part of the path; 0 if that is not a model call.
 
-    If a leg ends before the reply does, only the pieces that had arrived count as tokens.
+    If the part ends before the reply does, only the pieces that have arrived count as tokens.
     """
     step = leg.step
     if step is None or step.kind != "model":
@@ -91,9 +93,9 @@ def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
 
 
 def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
-    """Split the seconds of a path into server, search and kinds of our own work.
+    """Divide the seconds of a path among server, search, and the kinds of our own work.
 
-    A search takes `search` seconds; more is our own work.
+    A search takes `search` seconds; any more counts as our own work.
     """
     spent: dict[str, float] = {"server": 0.0, "search": 0.0}
     for leg in path:
@@ -114,7 +116,7 @@ _OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
 
 @dataclass(frozen=True, slots=True)
 class StagePrompts:
-    """Prompt tokens of one stage in one turn, and how many of them a server may have cached."""
+    """The prompt tokens of one stage in one turn, and how many of them a server may have cached."""
 
     calls: int
     tokens: int
@@ -122,7 +124,7 @@ class StagePrompts:
 
 
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
-    """Return the prompt tokens of a turn by stage; `earlier` are prompts of earlier turns with other questions."""
+    """Return a turn's prompt tokens by stage. `earlier` are the prompts of earlier turns, with other questions."""
     before, stages = list(earlier), dict[str, StagePrompts]()
     for call in calls:
         prompt = join_prompt(call)
@@ -135,9 +137,9 @@ def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapp
 
 
 def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
-    """Count how often a passage is sent again within a round; `rounds` gives the round of each call.
+    """Count how often a passage is sent again within a round. `rounds` has the round of each call.
 
-    A call sends a passage if its last message has all sentences of the passage.
+    A call sends a passage if all sentences of the passage are in its last message.
     """
     by_passage = {
         passage.id: [_plain(passage.text[start:end]) for start, end in find_quotable_spans(passage)]
@@ -155,7 +157,7 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
 
 
 def _common_prefix(first: str, second: str) -> int:
-    """Return the length of the common prefix of two texts."""
+    """Return the length of the beginning that two texts have in common."""
     return bisect_left(range(min(len(first), len(second))), 1, key=lambda at: first[: at + 1] != second[: at + 1])
 
 
@@ -167,21 +169,21 @@ DISCOUNTS = (0.5, 0.75, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class PromptBill:
-    """The prompt tokens of a turn, schemas included, and how many of them a provider has cached."""
+    """The prompt tokens of a turn, with schemas, and how many of them a provider has cached."""
 
     tokens: int
     cached_alone: int  # without earlier turns
     cached: int  # after other turns
 
     def billed(self, discount: float, *, alone: bool) -> float:
-        """Return the cost, in tokens at the full price."""
+        """Return the cost of the prompts, in tokens at full price. `alone`: only this turn's own prompts are cached."""
         return self.tokens - discount * (self.cached_alone if alone else self.cached)
 
 
 def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> PromptBill:
-    """Return the bill of a turn's calls; `earlier` are the calls of earlier turns with other questions.
+    """Return the bill of a turn's calls. `earlier` are the calls of earlier turns, with other questions.
 
-    The prompt of another call of the turn is cached once its reply has started.
+    A prompt of the same turn counts as cached as soon as its reply has started.
     """
     tokens = alone = after = 0
     for call in calls:
@@ -194,13 +196,13 @@ def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> Pr
 
 
 def count_cached(prompt: str, known: Iterable[str]) -> int:
-    """Return how many tokens of a prompt are cached if a provider has read the `known` prompts."""
+    """Return how many tokens of a prompt are cached, if a provider has read the `known` prompts."""
     same = max((_common_prefix(prompt, other) for other in known), default=0) // CHARACTERS_A_TOKEN
     return same - same % CACHED_STEP if same >= CACHED_FROM else 0
 
 
 def _join_billed(call: TraceStep) -> str:
-    """Return the billed text of a call; providers put its schema first."""
+    """Return the text of a call that is billed. Providers put the schema before the prompt."""
     return f"{json.dumps(call.schema) if call.schema else ''}{join_prompt(call)}"
 
 
@@ -232,7 +234,7 @@ WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "en
 
 @dataclass(frozen=True, slots=True)
 class SystemRuns:
-    """The turns of one system on three servers."""
+    """The turns of one system, measured on three servers."""
 
     system: str
     turns: Sequence[MeasuredTurn]  # at the chosen pace
@@ -244,12 +246,12 @@ class SystemRuns:
 
 
 def plain_seconds(pace: ServerPace) -> float:
-    """Return how long a plain call takes at the server's pace."""
+    """Return how long a plain call takes on a server with this pace."""
     return pace.first_token + PLAIN_PROMPT / pace.prompt + PLAIN_REPLY / pace.out
 
 
 def compute_figures(runs: SystemRuns) -> dict[str, Any]:
-    """Return the figures of a system; seconds and ratios are medians over its turns."""
+    """Return the figures of a system. Seconds and ratios are medians over its turns."""
     turns = runs.turns
     sent = _stage_prompts(turns)
     all_sent = sum(stage.tokens for stage in sent.values())
@@ -284,7 +286,7 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
 
 
 def median_figure(values: Sequence[float]) -> float:
-    """Return the median; NaN without values or with a NaN among them."""
+    """Return the median; NaN if there are no values, or if one of them is NaN."""
     return median(values) if values and not any(map(math.isnan, values)) else math.nan
 
 
@@ -293,7 +295,7 @@ def _turn_path(turn: MeasuredTurn) -> tuple[PathLeg, ...]:
 
 
 def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
-    """Return the median prompt tokens of each stage, over all turns except the first, which has no earlier prompts."""
+    """Return the median prompt tokens of each stage. The first turn does not count, as nothing precedes its prompts."""
     earlier = [join_prompt(call) for turn in turns[:1] for call in turn.calls]
     each = []
     for turn in turns[1:]:
@@ -326,7 +328,7 @@ def _count_repeats(turn: MeasuredTurn) -> int:
 
 
 def _count_rounds(path: Sequence[PathLeg]) -> int:
-    """Return the consecutive calls on a path: the seconds of a server that takes one second for each."""
+    """Return how many calls follow each other on a path: the seconds on a server that takes one second for each."""
     return round(split_seconds(path, IN_ROUNDS, 0.0)["server"])
 
 
@@ -340,7 +342,7 @@ def _medians(splits: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _check_marks(report: Mapping[str, Any]) -> dict[str, bool]:
-    """Return whether a system keeps each of its marks."""
+    """Return whether a system keeps each of its marks, which are limits for its figures."""
     marks = MARKS.get(report["system"], {})
     return {
         name: report[name] <= mark if way == "at most" else report[name] >= mark for name, (way, mark) in marks.items()

@@ -1,6 +1,6 @@
 """Run turns against a simulated server, and trace each step and its cause.
 
-The cause of a step is the last step that ended before it in its task, or in the task that started its task.
+The cause of a step is the last step that ended before it in its own task, or in the task that started that task.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ StepKind = Literal["model", "search", "prompt", "check", "think"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The step that another step waited for, and the time of its piece or end."""
+    """The step for which another step waited, and the time of its end, or of the piece that was waited for."""
 
     step: int
     at: float
@@ -46,7 +46,7 @@ class Cause:
 
 @dataclass(slots=True)
 class TraceStep:
-    """A step of a turn. Times are seconds on `time.perf_counter()`."""
+    """A step of a turn. Times are seconds on the clock of `time.perf_counter()`."""
 
     id: int
     kind: StepKind
@@ -68,7 +68,7 @@ _rendering: ContextVar[TraceStep | None] = ContextVar("rendering", default=None)
 
 
 class Trace:
-    """The steps of one turn, in the order of their starts."""
+    """The steps of one turn, in the order in which they started."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
@@ -80,7 +80,7 @@ class Trace:
         return step
 
     def reach(self, step: TraceStep) -> None:
-        """Note a piece or the end of a step as the cause of this task's next step."""
+        """Note that a step has ended now, as the cause of the next step in this task."""
         step.ended = self.clock()
         _last.set(Cause(step.id, step.ended))
 
@@ -97,13 +97,13 @@ class Trace:
 
 
 def reset_trace() -> None:
-    """Remove the last step of an earlier turn."""
+    """Forget the last step of an earlier turn."""
     _last.set(None)
 
 
 @dataclass(frozen=True, slots=True)
 class TracedModel:
-    """An `LLM` that traces each call."""
+    """An `LLM` that records each call in the trace."""
 
     llm: LLM
     trace: Trace
@@ -162,7 +162,7 @@ def join_prompt(step: TraceStep) -> str:
 
 
 def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
-    """Return a kit that traces its use; a search takes at least `least_search` seconds, as in a remote index."""
+    """Return a kit whose use is traced. A search takes at least `least_search` seconds, as with a remote index."""
 
     async def ask(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         _rendering.set(trace.begin("prompt", stage))
@@ -187,7 +187,7 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:
-    """Return the local check with tracing."""
+    """Return the local check, with its calls traced."""
 
     async def check(sentence: str, evidence: Any, **asked: Any) -> Any:
         with trace.step("check", "check"):
@@ -224,7 +224,7 @@ class MeasuredTurn:
 
     @property
     def first_seconds(self) -> float:
-        """Seconds to the first sentence; NaN without one."""
+        """The seconds until the first sentence; NaN if there is none."""
         return self.said[0] - self.began if self.said else math.nan
 
 
@@ -246,7 +246,7 @@ async def open_bench(simulated: SimulatedModel, search: float, source: DocumentS
 async def open_second_server(
     on: TurnBench, simulated: SimulatedModel, search: float, *, shared: SharedBeginning = "never"
 ) -> AsyncIterator[TurnBench]:
-    """Open the bench on a second server, with another pace or arrangement of prompts."""
+    """Yield the same bench on a second server, which has another pace or another arrangement of prompts."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
             model = _model(server).model_copy(update={"shared_beginning": shared})
@@ -259,7 +259,7 @@ def _model(server: str) -> ModelValues:
 
 
 async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTurn:
-    """Answer a question under a trace. Its text is the turn's seed: each run has the same prompts, and so replies."""
+    """Answer a question, and trace it. The question is the turn's seed, so every run has equal prompts and replies."""
     trace, turn = Trace(), MeasuredTurn(question)
     app = _trace_app(on, system, trace, turn)
     reset_trace()
@@ -272,7 +272,7 @@ async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTur
 
 
 async def time_plain_call(on: TurnBench) -> float:
-    """Return the seconds of one streamed call, with which turns are compared."""
+    """Return the seconds of one streamed call, with which the seconds of turns are compared."""
     assert on.app.llm is not None  # noqa: S101 - a bench has a model
     message = ChatMessage("user", _WORDS[: PLAIN_PROMPT * 4 - 8])
     began = time.perf_counter()

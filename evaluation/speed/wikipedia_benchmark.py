@@ -1,4 +1,4 @@
-"""Measure how long a Wikipedia dump takes until it is searchable lazily, and estimate the whole English one."""
+"""Measure how long it takes until a Wikipedia dump can be searched lazily; estimate that for the English one."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ def wikipedia(
 
 
 def compute_ratios(times: Mapping[str, float]) -> dict[str, Any]:
-    """Return the figures of `_measure`, rounded, with ratios between them."""
+    """Return the figures of `_measure`, rounded, and ratios between them."""
     of_processors = count_cores() * times["passages"] / times["processor_seconds"]
     return {
         **{name: round(figure, 1) for name, figure in times.items()},
@@ -68,7 +68,7 @@ def compute_ratios(times: Mapping[str, float]) -> dict[str, Any]:
 
 
 def estimate_english(times: Mapping[str, float], *, packed: bool) -> dict[str, Any]:
-    """Estimate the cost of the English Wikipedia, if each packed byte (or, unpacked, each article) costs the same."""
+    """Estimate the cost of the English Wikipedia, in proportion to packed bytes, or if not `packed`, to articles."""
     factor = ENGLISH_BYTES / (times["dump_mb"] * 1e6) if packed else ENGLISH_ARTICLES / times["articles"]
     return {
         "by": "packed bytes" if packed else "articles",
@@ -81,10 +81,11 @@ def estimate_english(times: Mapping[str, float], *, packed: bool) -> dict[str, A
 
 
 async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> dict[str, float]:
-    """Return the figures of one dump; rates are passages a second.
+    """Return the figures of one dump. Rates are in passages per second.
 
-    `cut_rate` is of parsing and chunking alone, `eager_rate` of an eager ingest of some articles, `first_rate` and
-    `last_rate` of the first and last tenth. `first_way_seconds` is the time of the first pass, for redirects.
+    `cut_rate` is the rate of only parsing and splitting, `eager_rate` that of an eager ingest of some articles.
+    `first_rate` and `last_rate` are those of the first and the last tenth. `first_way_seconds` is the time of the first
+    pass over the dump, which collects redirects.
     """
     cut_rate = await asyncio.to_thread(measure_cutting, dump, cut)
     async with open_home(home) as app:
@@ -149,7 +150,7 @@ async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMod
 
 
 def compare_tenths(marks: Sequence[Mark]) -> tuple[float, float]:
-    """Return the passages a second in the first and the last tenth; both of the whole if there are too few marks."""
+    """Return the passages per second in the first and the last tenth; with too few marks, both of the whole."""
     fresh = [mark for at, mark in enumerate(marks) if at == 0 or mark[0] > marks[at - 1][0]]
     if len(fresh) < 2:
         rate = fresh[0][0] / fresh[0][1] if fresh and fresh[0][1] else 0.0
@@ -165,7 +166,7 @@ def _rate(before: Mark, after: Mark) -> float:
 
 
 def measure_cutting(dump: Path, articles: int) -> float:
-    """Return how many passages a second are parsed, cleaned and chunked from XML in memory, by one process a core."""
+    """Return how many passages per second are parsed, cleaned and split from XML in memory, by one process per core."""
     with WorkerPool(count_cores()) as pool:
         cut = list(pool.map(_cut_batch, _take_articles(_split_dump(dump), articles)))
     seconds = sum(seconds for _, seconds in cut)
@@ -192,7 +193,7 @@ def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[Art
 
 
 def _cut_batch(batch: ArticleBatch) -> tuple[int, float]:
-    """Return the number of passages of a batch, and the processor seconds."""
+    """Return the number of passages in a batch, and the processor seconds for them."""
     started = time.process_time()
     passages = sum(len(split_page("wikipedia", article.key, load_page(article))) for article in _list_batch(batch))
     return passages, time.process_time() - started
@@ -206,9 +207,9 @@ def _processor_seconds() -> float:
 
 @contextmanager
 def _watch_memory() -> Iterator[list[int]]:
-    """Yield a list whose one item is the peak memory of this process and its children, in bytes.
+    """Yield a list with one number: the peak memory of this process and its children, in bytes.
 
-    Shared memory counts once.
+    Memory that they share counts once.
     """
     peak, ended = [0], threading.Event()
 
@@ -239,7 +240,7 @@ def _held_bytes(process: int) -> int:
 
 
 def _read_lines(file: Path) -> list[str]:
-    """Return the lines of a file about a process, or no lines if the process has ended."""
+    """Return the lines of a file about a process; none if the process has ended."""
     try:
         return file.read_text(encoding="ascii").splitlines()
     except OSError:

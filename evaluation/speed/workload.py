@@ -1,4 +1,4 @@
-"""Generate seeded texts for benchmarks, time work, watch the event loop's lag, and take quantiles."""
+"""Generate random texts for benchmarks, time work, watch the event loop's lag, and compute quantiles."""
 
 import asyncio
 import math
@@ -23,9 +23,9 @@ _ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot",
 
 @asynccontextmanager
 async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator[list[float]]:
-    """Yield a list that collects the event loop's lags, in milliseconds, until the context ends.
+    """Yield a list to which the event loop's lags are added, in milliseconds, until the block ends.
 
-    While the loop is late, a thread samples its stack; `holders` counts the samples by our innermost function.
+    While the loop is late, a thread samples its stack. `holders` counts these samples by our innermost function.
     """
     lags, beat, ended = list[float](), [time.perf_counter()], Event()
     watch = asyncio.create_task(_record_lags(lags, beat))
@@ -50,7 +50,7 @@ def append_milliseconds(times: list[float]) -> Iterator[None]:
 def describe_times(
     name: str, times: Sequence[float], *parts: str, unit: str = "ms", digits: int | None = 1
 ) -> dict[str, float]:
-    """Return parts of a distribution (`p95`, `median`, `max`), rounded, by keys such as `search_p95_ms`."""
+    """Return parts of a distribution (`p95`, `median`, `max`), rounded, under keys such as `search_p95_ms`."""
     return {f"{name}_{part}_{unit}": round(_take_part(times, part), digits) for part in parts}
 
 
@@ -61,7 +61,7 @@ def _take_part(times: Sequence[float], part: str) -> float:
 
 
 def quantile(values: Sequence[float], of: float) -> float:
-    """Return the value below which this share of all values lies; NaN without values."""
+    """Return the value below which the share `of` of all values lies; NaN if there are none."""
     return sorted(values)[min(len(values) - 1, int(of * len(values)))] if values else math.nan
 
 
@@ -102,7 +102,7 @@ COMMA_SHARE = 0.06
 
 
 def generate_texts(random: Random, words: int) -> Iterator[str]:
-    """Yield an endless sequence of texts of `words` words each, divided into sentences."""
+    """Yield texts without end. Each has `words` words, divided into sentences."""
     ordinary = ORDINARY_WORDS.read_text("utf-8").split()
     parts = product(BEGINNINGS.split(), MIDDLES.split(), ENDINGS.split())
     invented = ["".join(three).capitalize() for three in parts]
@@ -114,7 +114,7 @@ def generate_texts(random: Random, words: int) -> Iterator[str]:
 
 
 def _punctuate(random: Random, words: list[str]) -> str:
-    """Join words into sentences with capitals, commas and full stops; the last sentence may be short."""
+    """Join words into sentences with capitals, commas and full stops. The last sentence may be short."""
     start = 0
     while start < len(words):
         end = min(start + random.randint(*SENTENCE_WORDS), len(words))

@@ -44,7 +44,7 @@ _WORD_COUNTS = range(6, 46)
 
 @dataclass(frozen=True, slots=True)
 class AlteredSentence:
-    """A changed sentence, the kind of change, and whether its passage still supports it."""
+    """A changed sentence, the kind of its change, and whether its passage still supports it."""
 
     kind: str
     change: Change
@@ -59,9 +59,9 @@ def is_usable(sentence: TrueSentence) -> bool:
 
 
 def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]:
-    """Return every kind of alteration; names are replaced with names from the sentences of `pool`.
+    """Return a function for every kind of alteration. Names are replaced by names from the sentences of `pool`.
 
-    A word that also occurs in lower case, such as "teacher", is not used as a name.
+    A word that also occurs in lower case, such as "teacher", is not taken for a name.
     """
     common = {word for sentence in pool for word in words(sentence.text) if word.islower()}
     named = (name for sentence in pool for name in word_changes.find_names(sentence.text))
@@ -80,7 +80,7 @@ def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]
 
 
 def choose_sentences(sentences: Sequence[TrueSentence], count: int, rng: Random) -> list[TrueSentence]:
-    """Return up to `count` random sentences; the kinds of alteration alternate in choosing one that they can alter."""
+    """Return up to `count` random sentences. The kinds of alteration take turns to choose one that they can alter."""
     candidates = shuffle(list(dict.fromkeys(filter(is_usable, sentences))), rng)
     queues = [_find_alterable(candidates, change, rng) for change in build_changers(candidates).values()]
     chosen: dict[TrueSentence, None] = {}
@@ -95,9 +95,10 @@ def choose_sentences(sentences: Sequence[TrueSentence], count: int, rng: Random)
 
 
 def alter_sentences(sentences: Sequence[TrueSentence], rng: Random) -> Iterator[AlteredSentence]:
-    """Yield each sentence unchanged and with one change of each possible kind, then changes to values of its passage.
+    """Yield each sentence unchanged, and with one change of each kind that is possible.
 
-    The changes to values of the passage have their own random generator, so that the others do not depend on them.
+    Then yield sentences changed to other values of their passage. Those changes have a random generator of their own,
+    so that the others do not depend on them.
     """
     changers = build_changers(sentences)
     for sentence in sentences:
@@ -136,7 +137,7 @@ class JudgedAlteration:
 
     @property
     def right(self) -> bool:
-        """Whether a true sentence was accepted, or a false one rejected."""
+        """Whether the verifier was right: a true sentence was accepted, or a false one rejected."""
         return self.accepted == self.altered.true
 
 
@@ -178,7 +179,7 @@ def build_claim(sentence: AlteredSentence, number: int) -> LabelledClaim:
 
 
 def decide_acceptance(altered: Sequence[AlteredSentence], outcomes: Sequence[JudgedClaim]) -> list[JudgedAlteration]:
-    """Decide acceptance by the verifier's verdicts, or by a threshold if it gives none."""
+    """Decide which sentences were accepted, by the verifier's verdicts, or by a threshold if it gives none."""
     scores = np.array([outcome.judged.score for outcome in outcomes], dtype=np.float64)
     labels = np.array([sentence.true for sentence in altered], dtype=bool)
     threshold = find_threshold_losing([ScoredClaims(scores, labels)], LOST_SHARE)
@@ -192,9 +193,9 @@ def decide_acceptance(altered: Sequence[AlteredSentence], outcomes: Sequence[Jud
 
 
 def report_alterations(judged: Sequence[JudgedAlteration]) -> dict[str, Any]:
-    """Return counts and shares by kind: altered sentences caught, others kept.
+    """Return counts and shares for each kind: how many altered sentences are caught, and how many others are kept.
 
-    Sentences altered with values of their own passage are counted separately: `caught_nearby`.
+    Sentences that were altered with values of their own passage are counted separately, as `caught_nearby`.
     """
     groups: dict[str, list[JudgedAlteration]] = {"caught": [], "caught_nearby": [], "kept": []}
     for result in judged:

@@ -26,13 +26,13 @@ ChangeProposer = Callable[[str, Random], Iterator[Change]]
 
 
 def replace_span(text: str, span: tuple[int, int], new: str, absent: Sequence[str] = ()) -> Change:
-    """Return the change of one span of a sentence."""
+    """Return the change that replaces one span of a sentence."""
     start, end = span
     return Change(text[:start] + new + text[end:], text[start:end], new, tuple(absent))
 
 
 def has_value(value: str, text: str) -> bool:
-    """Return whether a text has a value as a whole token, whatever its case: 1.5 and 50 do not have the value 5."""
+    """Return whether a text has a value as a whole token, ignoring case: 1.5 and 50 do not contain the value 5."""
     before = r"(?<![\w.,])(?<!\w-)" if value[:1].isdigit() else r"(?<!\w)"
     after = r"(?!\w|[.,]\d)" if value[-1:].isalnum() else ""
     return bool(re.search(before + re.escape(value) + after, text, re.IGNORECASE))
@@ -57,7 +57,7 @@ _DAYS_OF_EVERY_MONTH = range(1, 29)
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """The spans of a date and its parts in a text; the month is always present."""
+    """The spans of a date and of its parts in a text. A month is always present."""
 
     span: DateSpan
     month: DateSpan
@@ -80,7 +80,7 @@ def find_dates(text: str) -> list[DateMention]:
 
 
 def find_years(text: str) -> list[DateSpan]:
-    """Return the spans of years and decades: those in dates and those after a word such as "in", in order."""
+    """Return the spans of years and decades in order: those in dates, and those after a word such as "in"."""
     in_dates = {date.year for date in find_dates(text) if date.year}
     return sorted(in_dates | {match.span(1) for match in _YEAR_AFTER_WORD.finditer(text)})
 
@@ -179,7 +179,7 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def change_number(text: str, rng: Random) -> Iterator[Change]:
-    """Change a number by a share of its value."""
+    """Change a number by a certain share of its value."""
     for number in shuffle(find_numbers(text), rng):
         for value in shuffle(_other_values(number.value), rng):
             new = _write_like(number, value)
@@ -218,7 +218,7 @@ def number_word_values() -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def _digits_to_words() -> dict[str, str]:
-    """Return number words from two on, by their digits: "one" is more often a pronoun than a number."""
+    """Return number words by their digits, from two on: "one" is more often a pronoun than a number."""
     return {str(value): word for word, value in number_word_values().items() if value > 1}
 
 
@@ -229,7 +229,7 @@ def _number_word_pattern() -> re.Pattern[str]:
 
 
 def _other_values(value: float) -> list[float]:
-    """Return other values of similar size; whole numbers for a whole number."""
+    """Return other values of similar size. For a whole number, they are whole numbers."""
     if value != int(value):
         return [value * (1 + sign * share) for share in _SHARES for sign in (1, -1)]
     steps = {max(1, round(value * share)) for share in _SHARES}
@@ -237,7 +237,7 @@ def _other_values(value: float) -> list[float]:
 
 
 def _write_like(number: NumberMention, value: float) -> str:
-    """Return a value in the format of a number in the text: words, capital, commas, decimals."""
+    """Return a value in the format of a number in the text: as words, with a capital, commas or decimals."""
     if number.in_words:
         word = _digits_to_words().get(f"{value:.0f}", f"{value:,.0f}")
         return word.capitalize() if number.text[0].isupper() else word
@@ -263,7 +263,7 @@ _PERCENT = re.compile(r"(?<=\d)(?:%|\sper ?cent\b)")
 
 @dataclass(frozen=True, slots=True)
 class UnitMention:
-    """A unit after a number, with the span of the unit."""
+    """A unit after a number, and the span of the unit."""
 
     span: tuple[int, int]
     unit: UnitSpellings
@@ -274,7 +274,7 @@ class UnitMention:
 
 
 def change_unit(text: str, rng: Random) -> Iterator[Change]:
-    """Replace the unit of a number with another of the same kind, or the currency of an amount."""
+    """Replace the unit of a number by another of the same kind, or the currency of an amount."""
     for measure in shuffle(_find_measures(text), rng):
         family = next(family for family in vocabulary()["units"] if measure.unit in family)
         for other in shuffle([unit for unit in family if unit != measure.unit and unit[measure.form]], rng):
@@ -286,7 +286,7 @@ def change_unit(text: str, rng: Random) -> Iterator[Change]:
 
 
 def respell_unit(text: str, rng: Random) -> Iterator[Change]:
-    """Spell out or abbreviate a unit or percent."""
+    """Write a unit, or percent, in full or abbreviated."""
     for measure in shuffle(_find_measures(text), rng):
         other = measure.unit[0 if measure.form else _PLURAL]
         if other:
@@ -303,7 +303,7 @@ def _find_measures(text: str) -> list[UnitMention]:
 
 @lru_cache(maxsize=1)
 def _unit_spellings() -> dict[str, tuple[UnitSpellings, int, int]]:
-    """Return for every spelling its unit, its form and its index in that form."""
+    """Return, for every spelling of a unit, the unit, its form (such as singular), and its index in that form."""
     return {
         spelling: (unit, form, index)
         for family in vocabulary()["units"]

@@ -1,4 +1,4 @@
-"""Change names, roles, negation, comparisons or wording of a sentence, or use other values of its passage."""
+"""Change the names, roles, negation, comparisons or wording of a sentence, or use other values of its passage."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class NameMention:
 
 
 def find_names(text: str) -> list[NameMention]:
-    """Return the names of a text in order: runs of capitalised words, except a single word that opens the text."""
+    """Return the names in a text, in order: runs of capitalised words, except one word at the start of the text."""
     names = []
     for match in _name_pattern().finditer(text):
         start, end = match.span()
@@ -59,7 +59,7 @@ def find_names(text: str) -> list[NameMention]:
 
 
 def build_name_swapper(pool: Sequence[NameMention]) -> ChangeProposer:
-    """Return a proposer that replaces a name with another of its kind and word count from `pool`."""
+    """Return a function that replaces a name by another from `pool` with the same kind and number of words."""
     by_kind: dict[tuple[str, int], list[NameMention]] = {}
     for name in {name.text: name for name in pool}.values():
         by_kind.setdefault((name.kind, len(name.words)), []).append(name)
@@ -78,7 +78,7 @@ def build_name_swapper(pool: Sequence[NameMention]) -> ChangeProposer:
 
 
 def swap_roles(text: str, rng: Random) -> Iterator[Change]:
-    """Swap two successive names, such as subject and object, or start and destination."""
+    """Swap two names that follow each other, such as subject and object, or start and destination."""
     for first, second in shuffle([*pairwise(find_names(text))], rng):
         between = text[first.span[1] : second.span[0]]
         moved = between == " to " and _moved_from().search(text[: first.span[0]])
@@ -88,7 +88,7 @@ def swap_roles(text: str, rng: Random) -> Iterator[Change]:
 
 
 def _opens(word: str) -> bool:
-    """Return whether a word is capitalised only because it opens a sentence, or is the article of a name."""
+    """Return whether a word is capitalised only as the first of a sentence, or is the article of a name."""
     acronym = len(word) > 1 and word.isupper()
     return not acronym and (fold_spelling(word) in stop_words("en") or word.lower() in vocabulary()["openings"])
 
@@ -116,7 +116,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _moved_from() -> re.Pattern[str]:
-    """Match up to the origin of a move; a range from A to B means the same when swapped."""
+    """Return a pattern for text up to the origin of a move. Swapping A and B in a range from A to B changes nothing."""
     return re.compile(rf"\b(?:{'|'.join(vocabulary()['moves'])})\b(?: [\w’'-]+){{0,5}}? from(?: the)? \Z")
 
 
@@ -143,7 +143,7 @@ def add_negation(text: str, rng: Random) -> Iterator[Change]:
 
 
 def remove_negation(text: str, rng: Random) -> Iterator[Change]:
-    """Remove "not" or "never", also a contracted "not"."""
+    """Remove "not" or "never", or the "n't" of a contraction."""
     for match in shuffle([*_NOT.finditer(text)], rng):
         yield replace_span(text, match.span(), "")
     contracted = {short: long for long, short in vocabulary()["contractions"].items()}
@@ -161,7 +161,7 @@ def reverse_comparison(text: str, rng: Random) -> Iterator[Change]:
 
 
 def drop_opening(text: str, rng: Random) -> Iterator[Change]:
-    """Drop a date or a linking word that opens the sentence."""
+    """Drop a date, or a linking word, with which the sentence begins."""
     del rng
     match = _OPENING_DATE.match(text) or _linking().match(text)
     if match:
@@ -169,7 +169,7 @@ def drop_opening(text: str, rng: Random) -> Iterator[Change]:
 
 
 def drop_article(text: str, rng: Random) -> Iterator[Change]:
-    """Drop the article that opens the sentence."""
+    """Drop the article with which the sentence begins."""
     del rng
     if re.match(r"The (?=\w)", text):
         yield Change(_capitalise(text[len("The ") :]), "The", "")
@@ -184,7 +184,7 @@ def toggle_contraction(text: str, rng: Random) -> Iterator[Change]:
 
 
 def retype_marks(text: str, rng: Random) -> Iterator[Change]:
-    """Replace typographic quotation marks, apostrophes and dashes with plain ones, or plain apostrophes with others."""
+    """Replace typographic quotation marks, apostrophes and dashes by plain ones, or plain apostrophes the other way."""
     del rng
     plain = text.translate(_TYPOGRAPHIC)
     if plain != text:
@@ -230,7 +230,7 @@ _FindValues = Callable[[str], Sequence[_NeighbourValue]]
 
 
 def _propose_from(values: _FindValues) -> NeighbourProposer:
-    """Replace a value with one of its kind that only other sentences of the passage have."""
+    """Return a function that replaces a value by one of the same kind from the passage's other sentences."""
 
     def propose(text: str, passage: str, rng: Random) -> Iterator[Change]:
         others = list({value.text: value for value in values(passage) if not has_value(value.text, text)}.values())
@@ -242,7 +242,7 @@ def _propose_from(values: _FindValues) -> NeighbourProposer:
 
 
 def _number_values(text: str) -> list[_NeighbourValue]:
-    """Return numbers; words and digits, and whole numbers and fractions, are different kinds."""
+    """Return the numbers in a text. Words and digits are different kinds, and so are whole numbers and fractions."""
     return [
         _NeighbourValue(number.span, number.text, f"{number.in_words} {number.value == int(number.value)}")
         for number in find_numbers(text)
@@ -255,7 +255,7 @@ def _year_values(text: str) -> list[_NeighbourValue]:
 
 
 def _name_values(text: str) -> list[_NeighbourValue]:
-    """Return names, except those that share a word with another name: they may mean the same."""
+    """Return the names in a text. Two names that share a word are left out, as they may mean the same."""
     names = find_names(text)
     return [
         _NeighbourValue(name.span, name.text, name.kind)

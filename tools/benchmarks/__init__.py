@@ -1,1 +1,1 @@
-"""Benchmarks for developers, which need the tests' fake platforms or invented data."""
+"""Benchmarks for developers. They need the fake platforms of the tests, or invented data."""

@@ -1,6 +1,6 @@
 """Ask questions through the strict fake servers of Slack and Discord, and read the replies as users see them.
 
-`ServedHome` is a home whose `footnote serve` runs in its own process, connected to such a server.
+`ServedHome` is a home in which `footnote serve` runs as a process of its own, connected to such a server.
 """
 
 import json
@@ -37,7 +37,7 @@ class AskLoad:
 
 @dataclass
 class AskedQuestion:
-    """A question on a platform."""
+    """A question that was asked on a platform."""
 
     name: str  # its id on the platform
     channel: str
@@ -48,7 +48,7 @@ class AskedQuestion:
 
 @dataclass
 class SlackAsker:
-    """The users of a Slack workspace."""
+    """The users of a Slack workspace, who ask questions."""
 
     fake: FakeSlack
     load: AskLoad
@@ -77,7 +77,10 @@ class SlackAsker:
         return shown | {message.only or message.root for message in self.fake.state.ours()}
 
     def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
-        """Return whether each message is a whole answer, by question; a note that an answer is coming is skipped."""
+        """Return, for each question, whether each message for it is a whole answer.
+
+        Notes that one is coming are skipped.
+        """
         answers: dict[str, list[bool]] = {question.name: [] for question in questions}
         for message in self.fake.state.ours():
             if (name := message.only or message.root) in answers and (message.blocks or not message.only):
@@ -95,14 +98,14 @@ class SlackAsker:
         return [*limited, *map(str, self.fake.refused), *("given up" for _ in self.fake.courier.lost)]
 
     def connect(self) -> dict[str, str]:
-        """Return the environment with which a server joins this workspace."""
+        """Return the environment variables with which a server joins this workspace."""
         tokens = {"SLACK_BOT_TOKEN": slack_state.BOT_TOKEN, "SLACK_APP_TOKEN": slack_state.APP_TOKEN}
         return {**tokens, "FOOTNOTE_SLACK__API_URL": self.fake.api}
 
 
 @dataclass
 class DiscordAsker:
-    """The users of a Discord server."""
+    """The users of a Discord server, who ask questions."""
 
     fake: FakeDiscord
     load: AskLoad
@@ -148,7 +151,7 @@ class DiscordAsker:
         return [*(f"limited: {call.name}" for call in self.fake.limited), *map(str, self.fake.refused)]
 
     def connect(self) -> dict[str, str]:
-        """Return the environment with which a server joins this guild."""
+        """Return the environment variables with which a server joins this guild."""
         addresses = {"FOOTNOTE_DISCORD__API_URL": self.fake.api, "FOOTNOTE_DISCORD__GATEWAY_URL": self.fake.gateway.url}
         guild = {"FOOTNOTE_DISCORD__SERVERS": json.dumps([discord_state.GUILD])}
         token = {"DISCORD_TOKEN": discord_state.BOT_TOKEN, "FOOTNOTE_DISCORD__MESSAGE_CONTENT": "true"}
@@ -165,7 +168,7 @@ def _find_question(message: Any) -> str:
 
 @asynccontextmanager
 async def serve_platform(name: str, load: AskLoad) -> AsyncIterator[PlatformAsker]:
-    """Start a strict fake server of Slack or Discord with the people and channels of a load."""
+    """Start a strict fake server of Slack or Discord, with the people and channels that a load needs."""
     if name == "slack":
         async with slack_server.serve() as slack:
             yield SlackAsker(slack, load)
@@ -176,7 +179,7 @@ async def serve_platform(name: str, load: AskLoad) -> AsyncIterator[PlatformAske
 
 @dataclass
 class ServedHome:
-    """A folder with a settings file, and the server process that runs in it."""
+    """A folder with a settings file, and the process that serves it."""
 
     folder: Path
     variables: dict[str, str]
@@ -184,7 +187,7 @@ class ServedHome:
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def run(self, *arguments: str) -> dict[str, Any]:
-        """Run a command next to the server, and return its JSON document."""
+        """Run a command while the server runs, and return the JSON document that it prints."""
         command = [sys.executable, "-m", "bot", *arguments, "--json"]
         done = subprocess.run(command, **self._options(), capture_output=True, check=True)
         document: dict[str, Any] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Measure how soon questions that arrive at once are acknowledged, get a first sign and are answered.
+"""Measure how soon questions that arrive at once are acknowledged, show a first sign of work, and are answered.
 
 The bot has its default settings. It is connected to strict fake servers, which enforce the platforms' limits.
 """
@@ -30,7 +30,7 @@ _SIGN_MS = 3_000.0  # the same for the first sign
 async def measure_burst(
     asker: PlatformAsker, app: App, texts: Sequence[str], load: AskLoad, *, command: bool
 ) -> dict[str, Any]:
-    """Ask all questions at once and wait for the last answer; one question before them warms the bot up."""
+    """Ask all questions at once, and wait for the last answer. One question before them warms the bot up."""
     async with asker.run_bot(app), watch_event_loop() as lags:
         await _wait_for_answers(asker, [await asker.ask(texts[-1], 0, command=False)], time.monotonic())
         lags.clear()
@@ -62,7 +62,7 @@ async def measure_burst(
 
 
 async def _wait_for_answers(asker: PlatformAsker, questions: Sequence[AskedQuestion], started: float) -> None:
-    """Wait until all questions are answered; store when each gets its first sign and its whole answer."""
+    """Wait until all questions are answered. Store when each gets its first sign of work, and its whole answer."""
     while any(question.answered is None for question in questions) and time.monotonic() < started + LONGEST_SECONDS:
         await asyncio.sleep(_CHECK_SECONDS)
         now, signs, answers = time.monotonic() - started, asker.signs(), asker.answers(questions)
@@ -74,7 +74,7 @@ async def _wait_for_answers(asker: PlatformAsker, questions: Sequence[AskedQuest
 
 
 async def run_burst(platform: str, load: AskLoad, *, command: bool) -> dict[str, Any]:
-    """Open a home with the example documents and a bot at a fake server, and ask there."""
+    """Open a home with the example documents, connect a bot to a fake server, and ask the questions there."""
     exam = read_exam(EXAMPLE_QUESTIONS)
     corpus = CorpusSettings(name=exam.corpus, visible_to=("*",))
     with tempfile.TemporaryDirectory() as home:
@@ -109,7 +109,7 @@ def burst(
 
 
 def _render(load: AskLoad, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield a table of the figures, then the limits that do not hold and the calls that the fake servers refused."""
+    """Yield a table of the figures, then the limits that do not hold, and the calls that the fake servers refused."""
     yield f"{load.questions} questions at once in {load.channels} channels\n"
     figures = [name for name in next(iter(rows.values())) if name not in {"holds", "faults"}]
     head = ["burst", *(name.replace("_", " ") for name in figures)]

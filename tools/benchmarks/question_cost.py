@@ -1,7 +1,7 @@
-"""Measure the cost of a question to `footnote serve`: processor time, statements, platform calls, seconds.
+"""Measure what a question costs `footnote serve`: processor time, database statements, platform calls, seconds.
 
-The server runs in its own process over a home of many passages. This process runs a strict fake server of Slack or
-Discord; a simulated model, if requested, runs in a third process.
+The server runs in its own process, with a home of many passages. This process runs a strict fake server of Slack or
+Discord. A simulated model, if requested, runs in a third process.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class ServerWork:
 
 
 def pose_questions(plan: CostPlan, count: int) -> list[str]:
-    """Return distinct questions: some that the example handbook answers, each of the others about one page."""
+    """Return distinct questions. Some are answered by the example handbook; each other one is about one page."""
     random = Random(plan.questions)
     exam = [question.text for question in read_exam(EXAMPLE_QUESTIONS).questions]
     of_handbook = random.sample(exam, min(len(exam), round(count * plan.handbook)))
@@ -94,7 +94,7 @@ def pose_questions(plan: CostPlan, count: int) -> list[str]:
 
 
 def prepare_home(folder: Path, plan: CostPlan) -> None:
-    """Write the settings of a home, fill it once, and delete the questions of earlier runs."""
+    """Write the settings of a home, and fill it if it is empty. Delete the questions of earlier runs."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = f'source = {{ type = "folder", path = "{HANDBOOK}" }}\n'
     corpora = f'[[corpus]]\nname = "{CORPUS}"\nvisible_to = ["*"]\ndense = "{plan.dense}"\n'
@@ -111,7 +111,7 @@ def prepare_home(folder: Path, plan: CostPlan) -> None:
 
 
 def _generate_pages(count: int) -> Iterator[tuple[str, str, Page]]:
-    """Yield pages of one passage each, of seeded words."""
+    """Yield pages of one passage each, made of random words."""
     texts = generate_texts(Random(1), 100)
     for number in range(count):
         yield f"1-{number}", f"{number}", Page(station_name(number), (Section((), (Block(next(texts)),)),))
@@ -125,7 +125,7 @@ async def _fill_home(home: Path, plan: CostPlan) -> None:
 
 
 async def read_work(home: ServedHome) -> ServerWork:
-    """Return the server's work so far, by its own counts and the system's processor times."""
+    """Return what the server has done so far, by its own counts and the system's processor times."""
     assert home.process is not None  # noqa: S101 - it was started
     counts = home.folder / "counts.json"
     counts.unlink(missing_ok=True)
@@ -137,7 +137,7 @@ async def read_work(home: ServedHome) -> ServerWork:
 
 
 def _processor_seconds(process: int) -> float:
-    """Return the processor seconds of a process and all its children, running or ended."""
+    """Return the processor seconds of a process and of all its children, whether these still run or have ended."""
     children = Path(f"/proc/{process}/task").glob("*/children")
     below = sum(_processor_seconds(int(child)) for file in children for child in file.read_text().split())
     ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
@@ -145,7 +145,7 @@ def _processor_seconds(process: int) -> float:
 
 
 def serve_counted(arguments: Sequence[str]) -> None:
-    """Run `footnote`, and write the counts of statements to counts.json on each SIGUSR2."""
+    """Run `footnote`. On each SIGUSR2, write the number of each database statement to counts.json."""
     from bot.__main__ import main as run
 
     statements, transactions, counts = Counter[str](), Counter[str](), Path("counts.json")
@@ -170,7 +170,7 @@ def serve_counted(arguments: Sequence[str]) -> None:
 
 
 async def ask_one_by_one(asker: PlatformAsker, texts: Sequence[str], plan: CostPlan) -> list[AskedQuestion]:
-    """Ask each question once the one before is answered, `plan.every` seconds apart at least."""
+    """Ask each question after the one before is answered, and at least `plan.every` seconds after it."""
     questions = list[AskedQuestion]()
     for number, text in enumerate(texts):
         began = time.monotonic()
@@ -188,7 +188,7 @@ def _is_answered(asker: PlatformAsker, question: AskedQuestion, *_: Any) -> bool
 
 
 async def measure_cost(name: str, plan: CostPlan, folder: Path) -> dict[str, Any]:
-    """Serve the home on a platform, ask, and return the cost of a question."""
+    """Serve the home on a platform, ask, and return what a question costs."""
     texts = pose_questions(plan, plan.questions + WARMING)
     with run_model_server(SimulatedModel()) if plan.model else nullcontext("") as model:
         async with serve_platform(name, AskLoad(PEOPLE, PEOPLE)) as asker:

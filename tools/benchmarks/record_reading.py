@@ -50,7 +50,7 @@ def measure(home: Path, times: Annotated[int, typer.Option(help="How often each 
 
 
 async def measure_record(database: Database, times: int) -> dict[str, float]:
-    """Return the median milliseconds of each piece of work; proofs run once."""
+    """Return the median milliseconds of each operation; proofs run only once."""
     search, log, key = RecordSearch(database), AuditLog(database), make_signing_key()
     newest, added = (await search.find(RecordFilter(limit=1)))[0], invent_turns(times, seed=time.time_ns())
     end = BEGIN + timedelta(days=DAYS)
@@ -89,7 +89,7 @@ async def _append(log: AuditLog, turns: Iterator[list[LogEntry]], batch: int) ->
 
 
 def invent_turns(count: int, seed: int = 1) -> Iterator[list[LogEntry]]:
-    """Yield the entries of invented turns of a system with a model: ten entries each, 10 KB in all."""
+    """Yield the entries of invented turns of a system with a model. Each turn has ten entries, 10 KB in all."""
     random = Random(seed)
     texts = list(islice(generate_texts(random, 90), 2_000))
     for number in range(count):
@@ -119,7 +119,7 @@ def _invent_turn(turn: str, at: datetime, random: Random, texts: list[str]) -> I
 
 
 def _invent_end(random: Random, texts: list[str]) -> dict[str, Any]:
-    """Return the last entry of a turn with three sentences, their citations, and claims."""
+    """Return the last entry of a turn that has three sentences, their citations, and claims."""
     quotes = [random.choice(texts)[:150] for _ in range(3)]
     pages = [random.randrange(DOCUMENTS) for _ in quotes]
     cited = [

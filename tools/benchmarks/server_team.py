@@ -1,6 +1,6 @@
 """Run several servers over one PostgreSQL and Chroma server, kill each in turn during questions, and count answers.
 
-The servers are processes of `footnote serve`. This process runs a strict fake server of Slack or Discord.
+Each server is a process of `footnote serve`. This process runs a strict fake server of Slack or Discord.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ NEW_PAGE = "# The harbour\n\nThe harbour of Skarholm was dredged in 1931. It is 
 
 @dataclass
 class ServerTeam:
-    """Several servers of `footnote`, with the database and pages that they share."""
+    """Several servers of `footnote`, and the database and pages that they share."""
 
     servers: TeamServers
     homes: list[ServedHome]
@@ -78,7 +78,7 @@ def start_team(folder: Path, platform: dict[str, str], size: int) -> Iterator[Se
 
 
 async def ask_all(asker: PlatformAsker, team: ServerTeam, texts: list[str], load: AskLoad) -> list[AskedQuestion]:
-    """Ask four questions a second, and meanwhile kill and restart each server in turn."""
+    """Ask four questions per second; meanwhile, kill and restart one server after the other."""
     questions: list[AskedQuestion] = []
     share = load.questions // (len(team.homes) + 1)
     restarts: list[asyncio.Task[None]] = []
@@ -99,7 +99,7 @@ async def _restart(home: ServedHome) -> None:
 
 
 async def wait_until(holds: Callable[[], object], seconds: float = LONGEST_SECONDS) -> float:
-    """Wait for a condition; return the seconds until it held, or infinity after a timeout."""
+    """Wait for a condition. Return the seconds until it held, or infinity if it did not in time."""
     started = time.monotonic()
     while not holds():
         if time.monotonic() > started + seconds:
@@ -109,7 +109,7 @@ async def wait_until(holds: Callable[[], object], seconds: float = LONGEST_SECON
 
 
 async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -> dict[str, Any]:
-    """On Slack, rate some answers and edit some questions; return the counts of acknowledgements and new answers."""
+    """On Slack, rate some answers and edit some questions. Count the acknowledgements and the new answers."""
     if not isinstance(asker, SlackAsker):
         return {}
     fake = asker.fake
@@ -140,7 +140,7 @@ async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -
 
 
 def read_places(home: ServedHome) -> set[tuple[int, int]]:
-    """Return the passages in the lexical index of a home whose server has ended."""
+    """Return the places of all passages in the lexical index of a home, whose server must have ended."""
     with closing(LexicalIndex(home.folder / ".footnote" / "lexical")) as index:
         return {(number, position) for number, position in index.places()}
 

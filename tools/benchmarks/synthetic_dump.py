@@ -1,8 +1,8 @@
-"""Write large synthetic Wikipedia dumps from the pages of a real one.
+"""Write large synthetic Wikipedia dumps from the pages of a real dump.
 
-An article is the lead of a real one with sections of others. Its rare words, names, numbers and links are replaced by
-words of a Zipf vocabulary that grows with the dump, so that the number of terms grows realistically. A stream of pages
-depends only on its number, so a changed dump differs only in the changed streams.
+An article is the lead of a real article, with sections of others. Its rare words, names, numbers and links are replaced
+by invented words. The vocabulary has a Zipf distribution and grows with the dump, so that the number of terms grows as
+in a real dump. A stream of pages depends only on its number, so a changed dump differs only in the changed streams.
 """
 
 import bz2
@@ -41,7 +41,7 @@ _SYLLABLES = [first + second for first in _CONSONANTS for second in _VOWELS]
 
 @dataclass(frozen=True)
 class SyntheticDump:
-    """A written dump, and its counts."""
+    """A dump that was written, with its counts."""
 
     path: Path
     articles: int
@@ -52,7 +52,7 @@ class SyntheticDump:
 
 @dataclass(frozen=True)
 class DumpPlan:
-    """The parameters of a dump's streams."""
+    """The parameters that the streams of a dump depend on."""
 
     source: Path
     packed: bool
@@ -65,7 +65,7 @@ _Template = tuple[tuple[str, str], ...]
 
 
 def make_word(rank: int) -> str:
-    """Return the word of a rank in the vocabulary; each rank has its own."""
+    """Return the word of this rank in the vocabulary. Each rank has another word."""
     number, letters = rank + len(_SYLLABLES), ""
     while number:
         number, digit = divmod(number, len(_SYLLABLES))
@@ -88,10 +88,10 @@ def write_dump(
     in_streams: float = 0.0,
     processes: int = 0,
 ) -> SyntheticDump:
-    """Write a dump of about `megabytes` of XML; names in `-multistream.xml.bz2` also get an index.
+    """Write a dump of about `megabytes` of XML. A name that ends with `-multistream.xml.bz2` also gets an index.
 
-    `changed` is the share of pages that differ from those of an unchanged dump, `in_streams` the share of streams that
-    have such pages; 0 for all streams.
+    `changed` is the share of pages that differ from those of an unchanged dump. `in_streams` is the share of streams
+    that have such pages; 0 means all streams.
     """
     packed = target.suffix == ".bz2"
     multistream = packed and "-multistream" in target.name

@@ -1,1 +1,1 @@
-"""Draw what people see in Slack and Discord from what the bot posts at the tests' fake servers (`make pictures`)."""
+"""Draw what people see in Slack and Discord, from what the bot posts to the tests' fake servers (`make pictures`)."""

@@ -1,4 +1,4 @@
-"""Take screenshots of the pages for the guides: `make pictures`, or `python -m tools.pictures NAME` for one."""
+"""Take screenshots of the web pages for the guides: `make pictures`, or `python -m tools.pictures NAME` for one."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ ADDRESS = "https://handbook.tolliver-ebb.example/"
 
 
 async def take_pictures(names: Collection[str], program: str) -> None:
-    """Ingest the example handbook, and write the pictures of these scenes; of all if none is named."""
+    """Ingest the example handbook, and write the pictures of the named scenes; of all if none is named."""
     channels = [{"id": "slack:T1/C1", "ask": ["slack:T1/U2"]}, {"id": "discord:301/201", "ask": ["discord:301/102"]}]
     values = {"corpus": [{"name": "handbook", "visible_to": ["*"]}], "channel": channels}
     with TemporaryDirectory(prefix="handbook-") as folder:

@@ -1,4 +1,4 @@
-"""The pages to photograph: a question's answer, an answer's history, unanswered questions, and figures."""
+"""The web pages to photograph: a question's answer, an answer's history, unanswered questions, and figures."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,7 +34,7 @@ async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx
 
 
 async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -> httpx.Response:
-    """Open the history of an answer to Ana's question."""
+    """Open the history of the answer to a question by Ana."""
     request = TurnRequest("How many parking places are there in Cobh?", _ANA)
     done = await service.answer(request, lambda _: None)
     return await client.get(f"/answers/{done.answer_id}")
@@ -52,7 +52,7 @@ async def unanswered(client: httpx.AsyncClient, service: LocalService, at: datet
 
 
 async def figures(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
-    """Open the figures of two months, over which a team asks more every week."""
+    """Open the figures of two months, in which a team asks more every week."""
     random, log = Random(7), service.app.audit
     for day in range(60):
         for _ in range(random.randint(2, 6) + day // 5):
@@ -86,7 +86,7 @@ SCENES: Mapping[str, Visit] = {
 
 
 async def render_scene(app: App, name: str) -> str:
-    """Return the page of a scene with its style sheet inlined; each scene has its own minute."""
+    """Return the page of a scene, with its style sheet inside. Each scene is at another minute."""
     at = datetime(2026, 3, 3, 10, 30 + list(SCENES).index(name), tzinfo=UTC)
     service = LocalService(replace(app, audit=replace(app.audit, clock=lambda: at)))
     records = replace(build_records(app.manifest.database), audit=service.app.audit)

@@ -1,4 +1,4 @@
-"""Take a screenshot of a page with a headless browser, and crop the empty space below it."""
+"""Take a screenshot of a page with a headless browser, and cut off the empty space below it."""
 
 import io
 import shutil
@@ -20,14 +20,14 @@ class NoBrowser(Exception):
 
 
 def find_browser(folders: str | None = None) -> str:
-    """Return the path of a browser in `folders`, by default in those of `PATH`. Raises `NoBrowser`."""
+    """Return the path of a browser in `folders`, which default to those of `PATH`. Raises `NoBrowser`."""
     if path := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
         return path
     raise NoBrowser("Pictures need Chromium, which was not found: install it with `apt-get install chromium`.")
 
 
 def take_screenshot(page: str, program: str) -> bytes:
-    """Return a page of HTML as a PNG. Raises `NoBrowser`, `subprocess.TimeoutExpired`."""
+    """Return a screenshot of an HTML page as PNG. Raises `NoBrowser`, `subprocess.TimeoutExpired`."""
     with TemporaryDirectory(prefix="picture-") as folder:
         source, made = Path(folder, "page.html"), Path(folder, "page.png")
         source.write_text(page, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Fit the weights of the extractive system's scoring and abstention, and write them into the code.
 
-There are two regressions for each regime: which candidate answers the question, and whether the best candidate does.
-The result is deterministic.
+For each regime, two regressions are fitted: which candidate answers the question, and whether the best candidate does.
+The result is always the same for the same questions.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _PACE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """The candidates of one question: their rows of features, which of them are right, and the question's weight."""
+    """The candidates of one question: their features in rows, which of them are right, and the question's weight."""
 
     features: Floats
     right: Booleans
@@ -51,7 +51,7 @@ class CandidateChoice:
 def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> Floats:
     """Return the weights with which right candidates are most likely to be chosen (a conditional logit).
 
-    Every question must have a right candidate.
+    Every question must have at least one right candidate.
     """
     scale = _scale(np.vstack([choice.features for choice in choices]))
     most = max(len(choice.right) for choice in choices)
@@ -75,7 +75,7 @@ def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> F
 
 
 def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 1.0) -> Floats:
-    """Return bias and weights of a logistic regression, fitted with Newton's method."""
+    """Return the bias and the weights of a logistic regression, fitted with Newton's method."""
     scale, middle = _scale(signs), signs.mean(axis=0)
     rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
     penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # tiny for the bias, which few examples do not determine
@@ -105,7 +105,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
-    """Minimize with Adam, starting at zero."""
+    """Minimize a function by its gradient with Adam, starting at zero."""
     weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
     for step in range(1, _STEPS + 1):
         slope = gradient(weights)
@@ -127,7 +127,7 @@ SIGNS = [field.name for field in fields(AnswerFeatures)]
 
 @dataclass(frozen=True)
 class ExamExample:
-    """The outcome of a question, whether the documents answer it, and its weight."""
+    """The outcome of a question, whether the documents answer it, and its weight in the fit."""
 
     outcome: ExamOutcome
     answerable: bool
@@ -147,7 +147,7 @@ class ExamExample:
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """The weights and the judge of each regime."""
+    """The weights of the scoring and the abstention judge, for each regime."""
 
     scores: Mapping[str, Mapping[str, float]]
     judges: Mapping[str, AnswerModel]
@@ -183,7 +183,7 @@ def _thin_out(exam: Exam) -> Exam:
 
 
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
-    """Ask all exams, with and without the answering documents; return the outcomes of questions not held out."""
+    """Ask all exams, with and without the documents that answer. Return the outcomes of questions not held out."""
     made: list[ExamExample] = []
     rerank = open_reader()
     for exam in exams:
@@ -197,13 +197,13 @@ async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[Exa
 
 
 def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
-    """Return the examples of the regimes that have enough; the other regimes keep their weights."""
+    """Return the examples of regimes that have enough of them. The other regimes keep their weights."""
     many = Counter(example.regime for example in examples)
     return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
 
 def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
-    """Fit both regressions for each regime with examples."""
+    """Fit the scoring and the abstention judge, for each regime that has examples."""
     regimes = [regime for regime in REGIMES if any(example.regime == regime for example in examples)]
     parts = {regime: [example for example in examples if example.regime == regime] for regime in regimes}
     scores = {regime: fit_scores(part) for regime, part in parts.items()}
@@ -215,13 +215,13 @@ def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeight
 
 
 def fit_scores(examples: Sequence[ExamExample]) -> dict[str, float]:
-    """Fit the weights of the scoring to the questions with an answer among the candidates."""
+    """Fit the weights of the scoring to the questions that have a right answer among their candidates."""
     choices = [choice for example in examples if example.answerable and (choice := _build_choice(example)).right.any()]
     return _named(SCORES, fit_choice(choices))
 
 
 def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
-    """Return an example with its candidates scored and ordered with other weights."""
+    """Return an example whose candidates are scored, and ordered, with other weights."""
     ranked = example.outcome.considered.ranked
     again = [replace(answer, score=answer_ranking.weigh_features(answer.features, weights)) for answer in ranked]
     considered = replace(
@@ -231,7 +231,7 @@ def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
 
 
 def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
-    """Fit a judge to the learnable examples, and set its bias so that it abstains from a weighted share of them."""
+    """Fit a judge to the learnable examples. Set its bias so that it abstains from the share `abstain` of them."""
     rows = _sign_rows(examples)
     true = np.array([example.answerable for example in examples])
     fair = np.array([_is_learnable(example) for example in examples])
@@ -243,10 +243,10 @@ def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
 
 
 def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
-    """Cross-validate over groups of questions, and return shares by exam.
+    """Cross-validate over groups of questions, and return shares for each exam.
 
-    The shares are of answerable questions with the right sentence first or among the first three candidates, and of
-    abstentions from answerable and from unanswerable questions.
+    For answerable questions, these are the shares with the right sentence first, or among the first three candidates.
+    The others are the shares of abstentions from answerable and from unanswerable questions.
     """
     place = assign_folds([example.outcome.posed.group for example in examples], EXAM_FOLDS)
     tallies: dict[str, list[tuple[str, float]]] = {}
@@ -306,7 +306,7 @@ def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
 
 
 def _update(path: Path, content: Mapping[str, Any]) -> None:
-    """Write the fitted weights; a regime without examples keeps its weights."""
+    """Write the fitted weights into the code. A regime without examples keeps its weights."""
     known = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(known | content, indent=2) + "\n", encoding="utf-8")
 

@@ -1,8 +1,8 @@
 """Fit the weights of the augmenter's learned policy to recorded turns, and write them into the code.
 
-Each turn is run with and without acquiring evidence. The reward is 1 if the notes contain the known answer, less a
-price for each call. Because both rewards are known, the policy with the highest expected reward is a logistic
-regression on which choice was better, with the difference as each turn's weight. The result is deterministic.
+Each turn is run both with and without acquiring evidence. The reward is 1 if the notes contain the known answer, minus
+a price for each call. As both rewards are known, the best policy is a logistic regression: it predicts which choice was
+better, and each turn is weighted by the difference of its rewards. The result is always the same for the same turns.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ SIGNS = [field.name for field in fields(PolicySigns)]
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """The features before the decision, and the utility of the notes without and with acquired evidence."""
+    """The features before the decision, and how useful the notes are without and with acquired evidence."""
 
     group: str
     signs: PolicySigns
@@ -51,12 +51,12 @@ class RecordedTurn:
 
     @property
     def gain(self) -> float:
-        """The reward of acquiring evidence, which costs a call, minus the reward of not acquiring it."""
+        """The reward of acquiring evidence, which costs a call, minus the reward of not acquiring any."""
         return self.acquired - self.without - PRICE
 
 
 def fit_policy(turns: Sequence[RecordedTurn]) -> Floats:
-    """Return the bias and weights of a policy."""
+    """Return the bias and the weights of a policy that is fitted to these turns."""
     signs = np.array([astuple(turn.signs) for turn in turns])
     gains = np.array([turn.gain for turn in turns])
     return fit_judge(signs, gains > 0, np.abs(gains))
@@ -69,7 +69,7 @@ def acquires(weights: Floats, turn: RecordedTurn) -> bool:
 
 
 def cross_validate(turns: Sequence[RecordedTurn]) -> Mapping[str, Mapping[str, float]]:
-    """Return each policy's utility, calls and reward per turn, on groups that it was not fitted to."""
+    """Return each policy's utility, calls and reward per turn, on groups of turns to which it was not fitted."""
     folds = assign_folds([turn.group for turn in turns], FOLDS)
     learned = []
     for fold in range(FOLDS):
@@ -91,9 +91,10 @@ def _measure(decided: Sequence[tuple[RecordedTurn, bool]]) -> Mapping[str, float
 
 
 async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
-    """Run the turns of a file of transcripts, with their hand-written queries, or of a file of questions.
+    """Run the turns of a file, which has either transcripts with hand-written queries, or questions.
 
-    The query of a question is its content words and those it takes from the conversation. Raises `UnreadableSet`.
+    The query for a question is its own content words and those that it takes from the conversation. Raises
+    `UnreadableSet`.
     """
     exam = read_documents(path)
     async with open_corpus(exam.source, exam.corpus, home and home / exam.corpus) as app:

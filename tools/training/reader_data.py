@@ -1,4 +1,4 @@
-"""Make questions to train the answer reader, from SQuAD and XQuAD, headings of articles, and FAQs of hotels."""
+"""Make questions to train the answer reader: from SQuAD and XQuAD, headings of articles, and FAQs of hotels."""
 
 import json
 import math
@@ -45,7 +45,7 @@ Tokenize = Callable[[str], Any]  # returns `ids` and `offsets`
 
 @dataclass(frozen=True, slots=True)
 class ReadPassage:
-    """A passage with its tokens, and the spans of its sentences."""
+    """A passage, with its tokens and the spans of its sentences."""
 
     text: str
     title: Sequence[int]
@@ -56,7 +56,7 @@ class ReadPassage:
 
 @dataclass(slots=True)
 class ReaderQuestion:
-    """A question, the numbers of its own and of similar passages, and the tokens that answer it."""
+    """A question, the numbers of its own passages and of similar ones, and the tokens that answer it."""
 
     article: str
     text: str
@@ -70,7 +70,7 @@ class ReaderQuestion:
 def read_squad_questions(
     articles: Sequence[Mapping[str, Any]], passages: list[ReadPassage], tokenize: Tokenize
 ) -> Iterator[ReaderQuestion]:
-    """Yield the questions of articles in SQuAD's format; their passages are added to `passages`."""
+    """Yield the questions of articles in SQuAD's format, and add their passages to `passages`."""
     for article in articles:
         title = article["title"].replace("_", " ")
         for paragraph in article["paragraphs"]:
@@ -98,7 +98,7 @@ def read_squad_questions(
 def read_heading_questions(
     dump: Path, passages: list[ReadPassage], tokenize: Tokenize, chance: random.Random
 ) -> Iterator[ReaderQuestion]:
-    """Yield a dump's headings as questions; only the passages of its section answer a heading."""
+    """Yield a dump's headings as questions. A heading is answered only by the passages of its section."""
     for document in WikipediaDump(dump).documents({}):
         if not isinstance(document, ChangedDocument):
             continue
@@ -125,7 +125,8 @@ def read_faq_questions(
 ) -> Iterator[ReaderQuestion]:
     """Yield the frequent questions about the hotels and restaurants of DSTC 11.
 
-    Each has a passage composed of its answer and other answers about the same place, and one without its answer.
+    For each question, two passages are made: one from its answer and other answers about the same place, and one
+    without its answer.
     """
     for kind in json.loads(path.read_text(encoding="utf-8")).values():
         for hotel in kind.values():
@@ -147,7 +148,7 @@ def read_faq_questions(
 
 
 def find_near(questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassage]) -> None:
-    """Set each question's similar passages: those of all questions that BM25 ranks highest for it."""
+    """Set each question's similar passages: of all these questions' passages, those that BM25 ranks highest for it."""
     among = sorted({number for question in questions for number in question.own})
     counts = {number: Counter(content_terms(passages[number].text, "en")) for number in among}
     mean = sum(map(Counter.total, counts.values())) / len(counts)
@@ -167,7 +168,7 @@ def find_near(questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassag
 
 
 def crop_passage(passage: ReadPassage, gold: frozenset[int], chance: random.Random) -> Span:
-    """Choose successive sentences that contain the gold tokens; return the first token and the end."""
+    """Choose consecutive sentences that contain the gold tokens. Return the first token and the end."""
     size = len(passage.ids)
     if size <= MOST_TOKENS or chance.random() < WHOLE:
         return 0, size
@@ -208,7 +209,10 @@ def _join_sentences(title: str, sentences: Sequence[str], tokenize: Tokenize) ->
 
 
 def _find_tokens(passage: ReadPassage, begin: int, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the tokens of a paragraph's spans in a passage that begins at `begin` and contains them whole."""
+    """Return those tokens of a passage that are in `spans` of its paragraph.
+
+    The passage begins at `begin` in the paragraph. A span that the passage does not contain completely is ignored.
+    """
     inside = [(start - begin, end - begin) for start, end in spans if begin >= 0]
     whole = [(start, end) for start, end in inside if start >= 0 and end <= len(passage.text)]
     return frozenset(

@@ -1,9 +1,9 @@
-"""Train the answer reader: MiniLM finds the answer to a question in a passage, or detects its absence.
+"""Train the answer reader: MiniLM finds the answer to a question in a passage, or detects that there is none.
 
-Each token gets a score for being part of an answer, and each passage a score for having no answer. There are two
-losses: within a passage, and over all passages of a question, where only the tokens of the answer are right. The word
-embeddings and the lowest layer are not trained. Training is seeded, needs PyTorch, and is fast only on a processor that
-multiplies in bfloat16.
+Each token gets a score for being part of an answer, and each passage a score for having no answer. The loss has two
+parts: one within each passage, and one over all passages of a question, where only the tokens of the answer are right.
+The word embeddings and the lowest layer are not trained. Training is seeded and needs PyTorch. It is fast only on a
+processor that multiplies in bfloat16.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ LONGEST_TEXT = 100_000
 
 
 class Reader(nn.Module):
-    """The encoder, with the names of its weights' file, and a head with two numbers for each token."""
+    """The encoder, whose parts are named as in the weights' file, and a head that gives two numbers for each token."""
 
     def __init__(self, weights: Path) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Reader(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A part of a passage as it is shown to the reader, and which of its tokens answer."""
+    """A part of a passage that is shown to the reader, and which of its tokens answer."""
 
     row: Sequence[int]
     passage_at: int
@@ -104,7 +104,7 @@ class Shown:
 def choose_passages(
     question: ReaderQuestion, passages: Sequence[ReadPassage], chance: random.Random
 ) -> Iterator[Shown]:
-    """Choose passages for a question: those with the answer, and some that are only similar."""
+    """Choose the passages to show for a question: those with the answer, and some that are only similar."""
     shown = list(question.gold) or question.own[:1] if question.own else []
     others = [
         number
@@ -138,7 +138,7 @@ def show(
 
 
 def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
-    """Return the score of each token of each passage, minus the score for no answer."""
+    """Return, for each passage, the score of each token minus the score of having no answer."""
     order, by_place = sorted(range(len(shown)), key=lambda place: len(shown[place].row)), {}
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]
@@ -152,7 +152,7 @@ def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
 
 
 def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
-    """Return the loss of one question: the mean over its passages, plus the loss of choosing among all their tokens."""
+    """Return the loss of one question: the mean over its passages, plus that of choosing among all their tokens."""
     alone, right = [], []
     for example, logits in zip(shown, scores, strict=True):
         whole = torch.logsumexp(torch.cat([torch.zeros(1), logits]), 0)
@@ -221,7 +221,7 @@ def learn(
     *,
     pace: float,
 ) -> None:
-    """Learn in rounds with the given number of questions of each source; the learning rate rises, then falls."""
+    """Train in rounds, with the given number of questions from each source. The learning rate rises, then falls."""
     body, head = reader.learned(head=False), reader.learned(head=True)
     groups = [{"params": body, "lr": pace}, {"params": head, "lr": HEAD_PACE * pace}]
     descent = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
@@ -288,7 +288,7 @@ def export(reader: Reader, path: Path) -> None:
 
 
 def _quantize(model: Any, folder: Path, work: Path) -> bytes:
-    """Return a model with eight-bit weights and a scale for each row; `folder` has the weights that it refers to."""
+    """Return a model with eight-bit weights, scaled for each row. `folder` contains the weights that it refers to."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 

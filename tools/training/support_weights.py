@@ -40,7 +40,7 @@ _NEWS = 1_000
 
 @dataclass(frozen=True)
 class ClaimFeatures:
-    """The claims and their features, one row for each claim."""
+    """The claims and their features, with one row for each claim."""
 
     claims: Sequence[LabelledClaim]
     names: tuple[str, ...]
@@ -56,22 +56,22 @@ class ClaimFeatures:
 
     @property
     def groups(self) -> list[str]:
-        """The group of each claim; a group is used either for training or for testing."""
+        """The group of each claim. All claims of a group are used either for training or for testing."""
         return [f"{claim.family}/{claim.group}" for claim in self.claims]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The sets, in order."""
+        """The sets that the claims come from, in order."""
         return tuple(dict.fromkeys(claim.source for claim in self.claims))
 
     @property
     def overlap(self) -> Floats:
-        """The share of each claim's content terms that its evidence has, as a baseline."""
+        """The share of each claim's content terms that occur in its evidence; this is a baseline."""
         return self._column("overlap")
 
     @property
     def likeness(self) -> Floats:
-        """The cosine of each claim with the most similar sentence, as a baseline."""
+        """The cosine of each claim with the most similar sentence of its evidence; this is a baseline."""
         return self._column("cosine")
 
     def _column(self, name: str) -> NDArray[np.float64]:
@@ -80,7 +80,7 @@ class ClaimFeatures:
 
 
 async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
-    """Compute the features of every claim as the support check at the gate does."""
+    """Compute the features of every claim as the gate's support check does."""
     reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
@@ -102,7 +102,7 @@ _LOST_SHARE = 0.02
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """Scores of claims from networks that were not trained on them."""
+    """Scores of claims, given by networks that were not trained on these claims."""
 
     folds: Floats
     """From networks trained without the claims of the same article or question."""
@@ -111,14 +111,14 @@ class HeldOutScores:
 
 
 def score_source(examples: ClaimFeatures, source: str, scores: Floats, *, passing: bool = False) -> ScoredClaims:
-    """Return the scores of one set; with `passing`, only of the claims that no rule rejects."""
+    """Return the scores of one set. With `passing`, claims that a rule rejects are left out."""
     here = np.array([claim.source == source for claim in examples.claims])
     here = here & ~examples.denied if passing else here
     return ScoredClaims(scores[here], examples.supported[here])
 
 
 def report_training(examples: ClaimFeatures, held: HeldOutScores, levels: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the figures of each set: balanced accuracies of the score alone, and `gate` of rules and score."""
+    """Return the figures of each set: balanced accuracies of the score alone, and under `gate`, of rules and score."""
     return [_report_set(examples, held, levels, source) for source in examples.sources]
 
 
@@ -147,7 +147,7 @@ def _report_set(
 def _accuracies(
     examples: ClaimFeatures, source: str, scores: Floats, unseen: Floats, groups: Sequence[str]
 ) -> dict[str, float | None]:
-    """Return the balanced accuracy with thresholds of the set's other articles, and with that of the other sets."""
+    """Return balanced accuracies: with thresholds from other articles of the set, and with one from other sets."""
     family = source.partition("/")[0]
     others = [
         score_source(examples, source, scores) for source in examples.sources if source.partition("/")[0] != family
@@ -234,7 +234,7 @@ def _score_held_out(examples: ClaimFeatures, seed: int) -> HeldOutScores:
 
 
 def _score_parts(examples: ClaimFeatures, parts: Any, seed: int) -> Floats:
-    """Score each part with networks that are fitted to all other parts."""
+    """Score the claims of each part with networks that are fitted to all other parts."""
     scores = np.zeros(len(examples.claims))
     for part in np.unique(parts):
         print(f"without {part}", file=sys.stderr)
@@ -269,7 +269,7 @@ def _fit_scorer(examples: ClaimFeatures, places: Any, seed: int) -> Scorer:
 
 
 def _weigh_draws(examples: ClaimFeatures, places: Any) -> Floats:
-    """Return the probability of drawing each claim: equal for each label of each set."""
+    """Return the probability of drawing each claim; the labels of each set have equal probabilities."""
     kinds = [(examples.claims[place].source, bool(examples.supported[place])) for place in places]
     counts = {kind: kinds.count(kind) for kind in set(kinds)}
     weights = np.array([1 / counts[kind] for kind in kinds])
@@ -278,7 +278,7 @@ def _weigh_draws(examples: ClaimFeatures, places: Any) -> Floats:
 
 
 def _choose_thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float]:
-    """Return the score that each level requires, chosen on claims that the rules do not reject."""
+    """Return the score that each level requires. It is chosen on claims that the rules do not reject."""
     passed = [score_source(examples, source, held.folds, passing=True) for source in examples.sources]
     scored = [score_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}
@@ -286,7 +286,7 @@ def _choose_thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str
 
 
 def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:
-    """Return a scorer as JSON values, with weights rounded to `digits`."""
+    """Return a scorer as JSON values. Its weights are rounded to `digits` digits."""
     return {
         "names": list(scorer.names),
         "means": _round_values(scorer.means, digits),

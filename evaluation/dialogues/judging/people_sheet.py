@@ -1,7 +1,8 @@
 """Write sheets on which people judge claims and turns, and read them back. They hide verdicts and systems' names.
 
-sheet-claims.csv one claim per row, with the passages that the judge compared it with sheet-turns.csv one turn per row,
-with the conversation before it sheet.html both, to be filled in by clicks and saved as those files
+sheet-claims.csv   one claim per row, with the passages that the judge compared it with
+sheet-turns.csv    one turn per row, with the conversation before it
+sheet.html         both, to be filled in by clicks and saved as those files
 """
 
 import csv
