@@ -34,7 +34,7 @@ class Conversation:
 
 
 class Status(StrEnum):
-    """How a turn ended. Only `ANSWERED` carries text from passages or a model; the others use our templates."""
+    """How a turn ended. Only `ANSWERED` has text from passages or a model; all others use our templates."""
 
     ANSWERED = "answered"
     ABSTAINED = "abstained"
@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """A sentence and the evidence it cites. `paragraph` starts a new paragraph before it."""
+    """A sentence and the evidence that it cites. `paragraph`: whether it starts a new paragraph."""
 
     text: str
     evidence: tuple[Evidence, ...]
@@ -56,7 +56,7 @@ class CitedSentence:
 
 @dataclass(frozen=True, slots=True)
 class DemoNote:
-    """A note that a worked example's answer was written from."""
+    """A note from which the answer of a worked example was written."""
 
     text: str
     title: str
@@ -77,7 +77,7 @@ class DemoClaim:
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A well answered turn, shown to a model before another turn. It is never evidence."""
+    """A turn with a good answer, shown to a model before another turn. It is never evidence."""
 
     id: str  # of the turn; for our own examples, a name
     turns: tuple[tuple[Literal["user", "bot"], str], ...]  # the last is the question
@@ -95,7 +95,7 @@ class Demonstration:
 
     @property
     def searched(self) -> str:
-        """The text that a search compares: its dialogue and its knowledge."""
+        """The text by which searches compare demonstrations: the dialogue and the knowledge."""
         return "\n".join((*(text for _, text in self.turns), *(note.text for note in self.notes)))
 
 
@@ -175,21 +175,21 @@ class SentencePassed:
 
 @dataclass(frozen=True, slots=True)
 class ClaimChecked:
-    """A claim by the model was verified. Its text may be shown only if its verdict is SUPPORTS."""
+    """A claim of the model was verified. Its text may be shown only if the verdict is SUPPORTS."""
 
     checked: CheckedClaim
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimExplained:
-    """A claim whose reasoning came after its verdict, now complete."""
+    """The reasoning of an earlier verdict is complete; the claim now contains it."""
 
     checked: CheckedClaim
 
 
 @dataclass(frozen=True, slots=True)
 class PageQuoted:
-    """A quotation from a found page, shown until there is an answer."""
+    """A quotation from a page that was found, shown until there is an answer."""
 
     evidence: Evidence
 

@@ -1,4 +1,4 @@
-"""Build findings: statements with the sentences that support them, each once, the newer of rivals first."""
+"""Build findings: statements with the sentences that support them, each once; of rivals, the newer first."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -40,9 +40,9 @@ LEAST_RELATED = 2  # content words that a sentence shares with a statement if it
 def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Return the sentences of the cited passages that can decide whether a statement is true, in order.
 
-    These are the cited sentences and all that share two words with the statement, each with the one before it: none of
-    251 verdicts made by hand over whole passages depends on another sentence. Tables, code and other languages stay
-    whole.
+    These are the cited sentences and all that share two words with the statement, each with the sentence before it. Of
+    251 verdicts made by hand over whole passages, none depends on another sentence. Tables, code and other languages
+    stay whole.
     """
     terms, language, context = set(content_terms(statement)), detect_language(statement), list[Evidence]()
     cited = tuple(cited)
@@ -67,10 +67,10 @@ _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bulle
 
 
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in the order of its passages, each piece extended back until it can be understood.
+    """Return evidence in the order of its passages. Each piece is extended backwards until it can be understood.
 
-    A sentence that begins with a pronoun is extended to the sentence with its antecedent, and an item of a list to the
-    list's lead-in, which may negate it. Overlapping evidence is merged.
+    A sentence that begins with a pronoun is extended to the sentence with its antecedent. An item of a list is extended
+    to the list's lead-in, which may negate it. Overlapping evidence is merged.
     """
     bound: dict[str, list[Evidence]] = {}
     for piece in map(_bind_subject, evidence):
@@ -110,7 +110,7 @@ def _bind_subject(one: Evidence) -> Evidence:
 
 
 def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
-    """Return the start of the lead-in of an item's list; None if it is not an item, or has no lead-in."""
+    """Return where the lead-in of an item's list starts; None if it is not an item, or has no lead-in."""
     marked = is_in_list(text, item)
     for start, end in reversed(before if marked or _LABELLED.match(text[slice(*item)]) else ()):
         if marked and not is_in_list(text, (start, end)):
@@ -127,7 +127,7 @@ def _opens_with_pronoun(one: Evidence, start: int) -> bool:
 
 
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
-    """Return sentences as findings; one without a named subject is prefixed with its page's title."""
+    """Return sentences as findings. If a sentence does not name its subject, its page's title is put in front."""
     return tuple(SourcedFinding(_name_subject(subject), (subject,)) for subject in bind_subjects(evidence))
 
 
@@ -138,7 +138,7 @@ def _name_subject(one: Evidence) -> str:
 
 
 def _join_items(text: str) -> str:
-    """Return a list on one line, without bullets: "Bring a badge, a laptop"."""
+    """Return a list on one line, with commas instead of bullets: "Bring a badge, a laptop"."""
     first, *lines = text.splitlines()
     comma = ";" if any("," in line for line in lines) else ","
     for line in lines:
@@ -164,10 +164,10 @@ def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
 async def bind_finding(
     text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Return a statement as a finding, or its sentences as one finding if they do not support it.
+    """Return a statement as a finding. If its sentences do not support it, return these as one finding instead.
 
-    A statement that a model `checked`, or that resolves a pronoun, is kept despite the local check's doubts. It must
-    name its subject, or its row of a table. A near copy of a sentence is replaced by the sentence.
+    A statement that a model has `checked`, or that resolves a pronoun, is kept despite doubts of the local check. It
+    must name its subject, or the table row that it is about. A near copy of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     unbound = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
@@ -179,7 +179,7 @@ async def bind_finding(
 
 
 def _names_row(text: str, one: Evidence) -> bool:
-    """Return whether a statement about a row has a word of the row's first cell; True for other evidence."""
+    """Return whether a statement about a table row has a word of the row's first cell; True for other evidence."""
     if one.passage.kind is not PassageKind.TABLE:
         return True
     label = set(content_terms(one.text.partition(";")[0].rpartition(": ")[2]))
@@ -190,9 +190,9 @@ MOSTLY_SAME = 0.8  # the share of the shorter statement's words in the longer on
 
 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings without repetitions about the same sentence, of which the longer one is kept.
+    """Return findings without repetitions; of two about the same sentence, the longer one is kept.
 
-    Repetitions from different passages are kept, as both can be cited. A finding is dropped if a quotation of its
+    Repetitions from different passages are kept, because both can be cited. A finding is dropped if a quotation of its
     sentences negates it.
     """
     kept, findings = list[SourcedFinding](), tuple(findings)
@@ -209,7 +209,7 @@ def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFin
 
 
 def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
-    """Return whether only one of a finding and a quotation of all its evidence is negated."""
+    """Return whether a quotation has all evidence of a finding, and exactly one of the two is negated."""
     for piece in other.evidence:
         if not any(_overlap(piece, quoted) and len(piece.text) <= len(quoted.text) for quoted in quotation.evidence):
             return False
@@ -227,7 +227,7 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
-    """Return whether `other` has the share `least` of a text's content words, and all of its numbers."""
+    """Return whether `other` has the share `least` of a text's content words, and all numbers of the text."""
     said, known = set(content_terms(text)), set(content_terms(other))
     numbers = {term for term in said if any(char.isdigit() for char in term)}
     return len(said & known) >= least * len(said) and numbers <= known
@@ -239,7 +239,7 @@ def _overlap(one: Evidence, other: Evidence) -> bool:
 
 
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings with those that disagree sorted among their places, the newest first."""
+    """Return findings in the same order, except that those that disagree are sorted, the newest first."""
     rivals = find_disagreeing(findings)
     by_date = sorted(rivals, key=lambda place: document_day(findings[place].evidence[0].document), reverse=True)
     ordered = iter(by_date)
@@ -266,5 +266,5 @@ def _document_key(finding: SourcedFinding) -> tuple[str, str]:
 
 
 def document_day(document: Document) -> int:
-    """Return the day of a document's last change; by days, since files copied together are equally new. Undated: 0."""
+    """Return the day of a document's last change; 0 if undated. Files copied together have the same day."""
     return document.date.toordinal() if document.date else 0

@@ -20,7 +20,7 @@ from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, V
 
 
 async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
-    """Yield the claims that the model would answer with, up to the limit; none if it declines."""
+    """Yield the claims with which the model would answer, up to the limit; none if it declines."""
     left = kit.limits.claims
     requested = kit.limits.asked_claims
     if not left:
@@ -44,7 +44,7 @@ _PLAIN_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=lamb
 
 
 async def generate_reply(context: TurnContext, kit: Kit) -> str:
-    """Return the model's own reply; empty if it declines."""
+    """Return the model's own reply to the user; empty if it declines."""
     try:
         return await kit.ask("generate", _PLAIN_REPLY, stage="generate", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
@@ -100,13 +100,13 @@ def record_claim(
 
 
 def report_undecided(kit: Kit, claim: str, sentences: Sequence[Evidence], why: str, kind: str = "unverified") -> None:
-    """Report a claim by the model without a verdict, for lack of evidence or of a model."""
+    """Report a claim of the model as undecided, because evidence or a model is missing."""
     undecided = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why)
     kit.tell(ClaimChecked(record_claim(claim, sentences, undecided, VerdictReason(kind))))
 
 
 def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of the passages that a verdict rests on, by the sentences it names, and of the other passages."""
+    """Return the ids of the passages on which a verdict rests, then those of the other passages."""
     settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
     named = passage_ids(sentences[number - 1] for number in found.sentences) if settled else ()
     return named, tuple(id_ for id_ in passage_ids(sentences) if id_ not in named)
@@ -127,7 +127,7 @@ class _PendingClaim:
 
 
 class ClaimVerifier:
-    """Verifies the claims of one turn as they arrive; its tasks end with the group."""
+    """Verifies the claims of one turn as they arrive. Its tasks end with the task group."""
 
     def __init__(self, context: TurnContext, kit: Kit, tasks: asyncio.TaskGroup) -> None:
         self._context = context
@@ -142,9 +142,9 @@ class ClaimVerifier:
         """How many claims may still be queued: those without evidence yet; plus one for the stream of claims."""
 
     async def verify_stream(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-        """Return the claims that passages support, in order, with the supporting sentences; None without claims.
+        """Return the claims that passages support, in order, with their sentences; None if there are no claims.
 
-        All verdicts are reported. If the stream breaks off, the claims so far are verified.
+        All verdicts are reported. If the stream of claims breaks off, the claims so far are verified.
 
         Raises:
             SearchUnavailable, BudgetExceeded: at once.
@@ -171,12 +171,12 @@ class ClaimVerifier:
 
     @property
     def kept(self) -> tuple[SourcedFinding, ...]:
-        """The findings of the claims verified by now, in the order of the claims."""
+        """The findings of the claims verified so far, in the order of the claims."""
         ended = (task.result() for task in self._begun if task.done())
         return tuple(finding for findings in ended if not isinstance(findings, PipelineError) for finding in findings)
 
     async def settle(self, wanted: Callable[[str], bool]) -> tuple[SourcedFinding, ...]:
-        """Wait until all claims are written and the wanted ones verified; return all findings by then."""
+        """Wait until all claims are written, and those that `wanted` selects are verified; return all findings."""
         await self._written.wait()
         for claim, task in zip(self.claims, self._begun, strict=True):
             if wanted(claim.text):
@@ -184,7 +184,7 @@ class ClaimVerifier:
         return self.kept
 
     def abandon(self) -> None:
-        """Cancel the stream and all verification; record claims without a verdict as too late."""
+        """Cancel the stream and all verification. Claims without a verdict are recorded as too late."""
         for claim, task in zip(self.claims, self._begun, strict=True):
             if not task.done():
                 task.cancel()
@@ -193,7 +193,7 @@ class ClaimVerifier:
             call.cancel()
 
     async def await_reasoning(self) -> None:
-        """Wait a moment for reasoning that is still being written; the reply does not depend on it."""
+        """Wait a moment for reasoning that is still being written; what comes later is dropped."""
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
             for call in late:
@@ -215,7 +215,7 @@ class ClaimVerifier:
         return await bind_finding(claim.text, settled, self._kit.supports, checked=True, asked=self._context.asked)
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
-        """Retrieve evidence for a claim, and queue it for verification if there is any."""
+        """Retrieve evidence for a claim. If there is any, queue the claim for verification."""
         sentences = await retrieve_evidence(seek_claim(claim), self._kit)
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
         if sentences:

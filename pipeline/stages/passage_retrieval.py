@@ -42,7 +42,7 @@ claims, 82% are below both.
 
 
 def is_relevant(claim: str, hit: Hit) -> bool:
-    """Return whether a passage may concern a claim; one in another language always may."""
+    """Return whether a passage may be about a claim. A passage in another language always may."""
     if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
         return True
     terms = set(content_terms(claim))
@@ -66,10 +66,10 @@ MAX_BULLETS = 8  # of one passage
 
 
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
-    """Choose a search query and its time; None if the user asks for no fact.
+    """Return the search query and its time; None if the user does not ask for a fact.
 
     The question itself is the query if settings say so, the model declines, or its reply is unreadable. A search engine
-    always gets a written query, as others read it.
+    always gets a query that the model has written, because others read it.
     """
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)
@@ -80,7 +80,7 @@ async def choose_query(context: TurnContext, kit: Kit, template: str = "query") 
 
 
 def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
-    """Return the question as the query if it is self-contained and a near passage may concern it, else None."""
+    """Return the question as a query, if it is self-contained and a near passage may be about it; else None."""
     if kit.limits.query == "always" or context.reading:
         return None
     query = read_as_query(context.talk)
@@ -89,19 +89,19 @@ def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
-    """Return the `k` passages that best fit a query and its time, always including the search's first hit."""
+    """Return the `k` passages that best fit a query and its time. The search's first hit is always among them."""
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
     return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
 
 
 def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Return the first `k` of a ranking; the nearest replaces the last of them if it is missing."""
+    """Return the first `k` of a ranking. If the nearest hit is not among them, it replaces the last one."""
     best = tuple(ranked[:k])
     return best if not nearest or nearest[0] in best else (*best[: k - 1], nearest[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Retrieve for the written query, or for both of two, and for the original question.
+    """Return the hits for the written query, or both queries if there are two, and for the original question.
 
     The rankings are interleaved, so that no query takes all places. The question's own hits are left out if it depends
     on earlier turns or is not in the library's language. Raises `SearchUnavailable`.
@@ -118,27 +118,27 @@ async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit)
 
 
 def split_query(query: SearchQuery) -> tuple[SearchQuery, ...]:
-    """Return the two queries that the model wrote for a question with two parts, else the query itself."""
+    """Return the two queries that the model has written for a question with two parts, or else the query itself."""
     parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES]
     return tuple(replace(query, text=part) for part in parts) or (query,)
 
 
 def take_turns(rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """Return the first hit of each ranking, then the second of each, and so on."""
+    """Return the first hits of all rankings, then the second ones, and so on."""
     return tuple(hit for place in zip_longest(*rankings) for hit in place if hit)
 
 
 async def summarise_passages(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Summarise passages for a query, each statement with sentences of its passage. Raises `PipelineError`."""
+    """Summarise passages for a query. Each statement has sentences of its passage. Raises `PipelineError`."""
     return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit, asked)
 
 
 async def extract_bullets(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Summarise with a shorter prompt, in a call for each passage, or in one if the model is busy."""
+    """Summarise with a shorter prompt: one call for each passage, or if the model is busy, a single call."""
     groups = [hits] if kit.busy() else [(hit,) for hit in hits]
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
@@ -149,7 +149,7 @@ Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable
 
 @dataclass
 class PassageReader:
-    """Summarises the passages for one turn: for the question itself, for a written query, and for claims."""
+    """Summarises passages for one turn: those for the question itself, for a written query, and for claims."""
 
     context: TurnContext
     kit: Kit
@@ -159,7 +159,7 @@ class PassageReader:
     _read: tuple[Hit, ...] = field(default=(), init=False)
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
-        """Return findings for the question; None if it asks for no fact. Raises `PipelineError`."""
+        """Return findings for the question; None if it does not ask for a fact. Raises `PipelineError`."""
         plain = None if self.written else find_plain_query(self.context, self.kit)
         if plain and (findings := await self._summarise_unread(plain, await self._find_plain(plain))):
             return findings
@@ -169,7 +169,7 @@ class PassageReader:
         return await self._summarise_unread(query, await retrieve_for_query(self.context, query, self.kit))
 
     async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
-        """Return the passages to read if the question is the query: the nearest, and those with the best sentences."""
+        """Return the passages to read if the question is the query: those with the best sentences, and the nearest."""
         context, k = self.context, self.kit.limits.looked_up
         if query.time is not None or len(context.nearest) <= k:
             return await retrieve_for_query(context, query, self.kit)
@@ -185,7 +185,7 @@ class PassageReader:
         return await self.summarise(query, unread, self.kit, self.context.asked) if unread else ()  # 2
 
     async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
-        """Return findings from the best unread passages found for claims. Raises `PipelineError`."""
+        """Return findings from the best unread passages that searches for claims find. Raises `PipelineError`."""
         if self._query is None:
             return ()
         rankings = await gather_all(_retrieve_relevant(claim, self.kit) for claim in claims)

@@ -1,8 +1,8 @@
 """Analyse a question before any search: small talk, language, follow-ups, and refusals.
 
-By rules, without a model. A question that opens like a continuation ("and when did it open?"), has a pronoun without an
-antecedent, or has no content word, borrows the names and content words of earlier questions and the title of the page
-cited last. The phrases are in `small_talk.json` and `follow_ups.json` in this folder.
+This is done by rules, without a model. A question that opens like a continuation ("and when did it open?"), has a
+pronoun without an antecedent, or has no content word, borrows the names and content words of earlier questions and the
+title of the page cited last. The phrases are in `small_talk.json` and `follow_ups.json` in this folder.
 """
 
 import json
@@ -37,7 +37,7 @@ _MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 
 
 def detect_small_talk(text: str) -> SmallTalk | None:
-    """Return the kind of small talk if a text is nothing else; of several kinds, the first of `SmallTalk`."""
+    """Return the kind of small talk if a text is nothing else; if several fit, the first one in `SmallTalk`."""
     plain = _plain_words(_MENTION.sub(" ", text))
     whole, kinds = _small_talk_patterns()
     if not whole.fullmatch(plain):
@@ -46,7 +46,7 @@ def detect_small_talk(text: str) -> SmallTalk | None:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text's words in lower case without diacritics, one blank between them."""
+    """Return the words of a text in lower case, without diacritics, with single spaces between them."""
     folded = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     plain = "".join(char for char in folded if unicodedata.category(char) != "Mn")
     return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", plain))
@@ -71,7 +71,7 @@ def _any_of(patterns: Iterable[str]) -> str:
 
 
 def detect_asker_language(talk: Conversation) -> str:
-    """Return the asker's language, by the question or else by their earlier turns; empty if unsure."""
+    """Return the language of the question, or if unsure, of the latest earlier one; empty if all are unsure."""
     questions = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
     return next(filter(None, (turn.language or detect_language(turn.text) for turn in questions)), "")
 
@@ -134,7 +134,7 @@ class _FollowUpRules:
 
 
 def resolve_question(talk: Conversation) -> ResolvedQuestion:
-    """Resolve a follow-up: add the words that the question borrows from earlier turns."""
+    """Resolve a follow-up question: add the words that it borrows from earlier turns."""
     asked, earlier = talk.question, _earlier_questions(talk)[-MAX_EARLIER_QUESTIONS:]
     language = _question_language([asked, *reversed(earlier)])
     if not earlier or not depends_on_context(asked.text, language):
@@ -158,7 +158,7 @@ def _earlier_questions(talk: Conversation) -> list[Turn]:
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
-    """Return the replacement in a follow-up without a verb or a pronoun: "in Bergen?" of "And in Bergen?", or ""."""
+    """Return the replacement in a follow-up that has no verb or pronoun: "in Bergen?" in "And in Bergen?"; else ""."""
     opener = rules.openers.match(text := " ".join(text.split()))
     rest = text[opener.end() :].strip(" ,") if opener else text
     full = len(words(rest)) > MAX_ELLIPTIC or rules.verbs.search(rest) or rules.pronouns.search(rest)
@@ -166,7 +166,7 @@ def _find_variation(text: str, rules: _FollowUpRules) -> str:
 
 
 def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
-    """Drop the phrase of a question that a variation with the same preposition replaces: "in Oslo" for "in Bergen?"."""
+    """Drop the phrase of an earlier question that a variation replaces: "in Oslo" for "in Bergen?"."""
     opening = rules.prepositions.match(variation)
     if not opening:
         return earlier
@@ -175,7 +175,7 @@ def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
 
 
 def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
-    """Split an English question for two or three things; each part borrows the words of the others."""
+    """Split an English question that asks for two or three things. Each part borrows the words of the others."""
     parts = [part.strip() for part in _NEXT_PART.split(question.text) if part.strip()]
     if not 1 < len(parts) <= MAX_PARTS:
         return (question,)
@@ -196,7 +196,7 @@ def depends_on_context(text: str, language: str) -> bool:
 
 
 def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
-    """Return whether a few words vary the previous question: "at weekends?", "for apprentices?", "Bergen?"."""
+    """Return whether a few words only vary the previous question: "at weekends?", "for apprentices?", "Bergen?"."""
     tokens = words(text)
     unspaced = any(is_unspaced(word[0]) for word in tokens)
     if (len("".join(tokens)) if unspaced else len(tokens)) > MAX_ELLIPTIC or rules.verbs.search(text):
@@ -205,7 +205,7 @@ def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
-    """Return whether a pronoun has no antecedent: a name or an article for "it", a content word for "its"."""
+    """Return whether a pronoun has no antecedent: for "it", a name or a word with an article; for "its", any word."""
     pronoun = rules.pronouns.search(text)
     possessive = rules.possessives.search(text)
     before = text[: pronoun.start()] if pronoun else ""
@@ -217,7 +217,7 @@ def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> boo
 def read_as_query(talk: Conversation) -> SearchQuery | None:
     """Return the last message as a query, with its time; None unless it is self-contained and clearly asks one thing.
 
-    A model writes queries for unclear messages: remarks, times relative to today, several questions. After other
+    For an unclear message, a model writes the query: a remark, a time relative to today, several questions. After other
     questions, the rules suffice only for English.
     """
     sentences = _drop_small_talk(talk.question.text)
@@ -236,7 +236,7 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
 
 
 def asks_for_fact(talk: Conversation) -> bool:
-    """Return whether the last message clearly asks for a fact, or yes or no, and not for an explanation."""
+    """Return whether the last message clearly asks for a fact, or for yes or no, and not for an explanation."""
     text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
     rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
     sentences = _drop_small_talk(text)
@@ -256,7 +256,7 @@ def _drop_small_talk(text: str) -> list[str]:
 
 
 def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
-    """Return whether a sentence is one question or request, and not about the bot, by its opening or its "?"."""
+    """Return whether a sentence, by its opening or its "?", is one question or request, and not about the bot."""
     request = rules.requests.match(text)
     rest = text[request.end() :].strip(" ,") if request else text
     opening = rules.prepositions.match(rest)
@@ -268,7 +268,7 @@ def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
 
 
 def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> bool:
-    """Return whether a later question may refer to an earlier topic without naming it.
+    """Return whether a later question may be about an earlier topic without naming it.
 
     A question names its topic by a name other than a place or a time, or by words of earlier questions: by two of them,
     or by one after "of".
@@ -290,7 +290,7 @@ def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> boo
 
 
 def _is_shortened(name: str, talk: Conversation) -> bool:
-    """Return whether a name is one word of a longer one in earlier turns."""
+    """Return whether a name is one word of a longer name in earlier turns."""
     longer = (found[0].split() for turn in talk.earlier for found in _NAME.finditer(turn.text))
     return any(name in [word for word in other if content_terms(word, "en")] != [name] for other in longer)
 
@@ -307,14 +307,14 @@ def _content_words(text: str, language: str) -> list[str]:
 
 
 def _question_language(turns: Sequence[Turn]) -> str:
-    """Return the language of the first turn; if it is too short to detect, that of all turns."""
+    """Return the language of the first turn, or if that is too short to tell, of all turns together."""
     every = " ".join(turn.text for turn in turns)
     return turns[0].language or detect_language(turns[0].text) or detect_language(every) or "en"
 
 
 @cache
 def _follow_up_rules(language: str) -> _FollowUpRules:
-    """Return a language's rules; a language without any uses content words alone."""
+    """Return the rules of a language. A language without rules uses content words alone."""
     data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
     rules = {key: [] for key in data["en"]} | data.get(language, {})
     patterns = {key: _any_phrase(rules[key], plain=key not in _PATTERNS) for key in rules if key != "vague"}
@@ -322,7 +322,7 @@ def _follow_up_rules(language: str) -> _FollowUpRules:
 
 
 def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str]:
-    """Return a pattern for any of the phrases as whole words; of none, a pattern that never matches."""
+    """Return a pattern for any of the phrases as whole words; if there are none, a pattern that never matches."""
     patterns = ((phrase[0], re.escape(phrase) if plain else phrase) for phrase in phrases)
     whole = (pattern if is_unspaced(first) else rf"\b(?:{pattern})\b" for first, pattern in patterns)
     return re.compile("|".join(whole) or _NEVER, re.IGNORECASE)

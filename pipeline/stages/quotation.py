@@ -1,9 +1,9 @@
 """Rank the sentences of passages that could be quoted, and show the best one while the turn continues.
 
-Only candidates that may be among the best are compared with the question, and only their passages are read: words and
-the search cost almost nothing, a comparison costs one embedding per sentence, and reading costs most.
+A candidate is compared with the question, and its passage is read, only if it may be among the best. Scoring by words
+and by the search costs almost nothing, a comparison costs one embedding per sentence, and reading costs most.
 
-A quotation is shown only if it is likely to answer; if pages disagree, that of the newer.
+A quotation is shown only if it is likely to answer. If pages disagree, that of the newer page is shown.
 """
 
 import asyncio
@@ -69,12 +69,12 @@ class RankedQuotes:
     """The answers to the further parts of a question that asks for several things."""
 
     def select(self, limit: int) -> tuple[CitedSentence, ...]:
-        """Choose at most `limit` sentences to quote, unless sources disagree."""
+        """Choose sentences to quote: at most `limit`, or more if sources disagree."""
         return select_quotes(self.ranked, limit, self.question.language, self.parts, question=self.question.text)
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
-    """Rank the sentences of the first `passages` hits of each corpus; the corpus likeliest to answer comes first."""
+    """Rank the sentences in the first `passages` hits of each corpus. The corpus likeliest to answer comes first."""
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -93,7 +93,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
-    """Rank quotes for each part of a question, in the corpus that fits the whole best; skip unanswered parts."""
+    """Rank quotes for each part of a question, in the corpus that fits the whole best. Unanswered parts are skipped."""
     rankings = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
     first, *further = [ranking for ranking in rankings if ranking.chance >= ANSWER_THRESHOLD] or [whole]
     answers = tuple(ranking.ranked[0].candidate for ranking in further)
@@ -129,7 +129,7 @@ async def _rank_corpus(
 def _score_corpus(
     turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int
 ) -> tuple[ScoredQuestion, Sequence[ScoredCandidate]]:
-    """Score the candidates of the first `passages` hits by their words and by estimated cosines."""
+    """Score the candidates in the first `passages` hits by their words and by estimated cosines."""
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
     candidates = [
@@ -142,7 +142,7 @@ def _score_corpus(
 
 
 def order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Return hits by their best sentences according to words and the search alone: nothing is embedded or read."""
+    """Return hits ordered by their best sentences, by words and search alone; nothing is embedded or read."""
     question, language = resolve_question(talk), _answer_language(talk.question, hits)
     reading = weigh_question(question.text, question.borrowed, language, hits, BORROWED)
     candidates = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])
@@ -152,7 +152,7 @@ def order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]
 
 
 def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
-    """Estimate the cosine of the question with each candidate's context from the cosine of its passage."""
+    """Estimate the cosine of the question with each candidate's context, from the cosine of its passage."""
     farthest = find_farthest(found)
     return [(candidate.hit.dense or farthest) - COSINE_LOSS for candidate in found]
 
@@ -160,7 +160,7 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
 def list_comparable(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
 ) -> list[int]:
-    """Return the indexes of the candidates to compare next, best first; empty once the best are known."""
+    """Return the indexes of the candidates to compare next, best first; empty once the best ones are known."""
     places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
     left = [place for place in places if place not in compared]
     if not compared:
@@ -184,7 +184,7 @@ def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], r
 
 
 def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
-    """Return whether no candidate is likely to answer, whatever reading or comparing may add."""
+    """Return whether no candidate is likely to answer, even if reading or comparing adds as much as it can."""
     best = max((candidate.chance for candidate in rated[:COMPARED_CANDIDATES]), default=0.0)
     return question.regime == "trusted" and best < (READABLE_CHANCE if compared else COMPARABLE_CHANCE)
 
@@ -192,7 +192,7 @@ def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, c
 def set_cosines(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], cosines: Mapping[int, float]
 ) -> list[ScoredCandidate]:
-    """Return the candidates, rescored where `cosines` has a value for their index."""
+    """Return the candidates, with new scores for those whose index is in `cosines`."""
     found, weights = list(scored), load_weights(question.regime)
     for place, cosine in cosines.items():
         features = replace(scored[place].features, sentence_cosine=question.trust * cosine)
@@ -203,7 +203,7 @@ def set_cosines(
 async def _compare(
     query: str, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], places: Sequence[int], kit: Kit
 ) -> Sequence[ScoredCandidate]:
-    """Score the candidates of some places by their cosine with the query."""
+    """Return the candidates, with new scores for those at `places`, which are compared with the query."""
     cosines = await kit.compare(query, [scored[place].candidate.context for place in places])
     return set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
 
@@ -211,7 +211,7 @@ async def _compare(
 async def _read(
     query: str, reading: ScoredQuestion, ranked: Sequence[ScoredCandidate], kit: Kit
 ) -> Mapping[int, float]:
-    """Return the reader's scores of the best candidates by place, as long as that may change the best."""
+    """Return the reader's scores of the best candidates by index; it reads as long as the best may change."""
     read = dict[int, float]()
     while places := list_readable(reading, ranked, read):
         scores = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
@@ -222,14 +222,14 @@ async def _read(
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:
-    """Return the candidates that have, with their headings, all words by which a follow-up varies the question."""
+    """Return the candidates that contain, with their headings, all words by which a follow-up varies the question."""
     synonyms, terms = find_synonyms(varied, language), frozenset(content_terms(varied, language))
     contexts = [(candidate, frozenset(content_terms(candidate.candidate.context, language))) for candidate in ranked]
     return [one for one, found in contexts if all(measure_match(term, found, synonyms) for term in terms)]
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield candidates; those of other pages than the best one's, which share only the new word, get chance 0."""
+    """Yield candidates. Those on other pages than the best one get the chance 0: they share only the new word."""
     for candidate in ranked:
         passage, best = candidate.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)
@@ -238,7 +238,7 @@ def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCand
 
 @asynccontextmanager
 async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[list[Evidence]]:
-    """Show the best sentence found while the block runs, if it is likely to answer; yield the evidence shown."""
+    """Show the best sentence, if it is likely to answer, while the block runs. Yield the list of shown evidence."""
     shown = list[Evidence]()
     task = asyncio.create_task(_show_best_quote(talk, hits, kit, shown))
     try:
@@ -261,19 +261,19 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, 
 
 
 def _stands_alone(found: Evidence, language: str) -> bool:
-    """Return whether a quotation is self-contained: a sentence, not a row, an address or one that begins with "it"."""
+    """Return whether a quotation is self-contained: a sentence, not a row, an address, or one that begins with "it"."""
     text = found.text.strip()
     whole = found.passage.kind is PassageKind.PROSE and text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
     return whole and not ("\n" in text or opens_with_pronoun(text, language) or _ADDRESS.match(text))
 
 
 def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
-    """Return the question's language if any page is in it, else that of most: short texts are easily misdetected."""
+    """Return the question's language if a page is in it, else that of most pages: short texts are misdetected."""
     spoken = turn.language or detect_language(turn.text)
     languages = Counter(hit.document.language for hit in hits if hit.document.language)
     return spoken if spoken in languages or not languages else languages.most_common(1)[0][0]
 
 
 def _may_answer_in(hit: Hit, language: str) -> bool:
-    """Return whether a page may answer in a language; for English any page may, as short pages are misdetected."""
+    """Return whether a page may answer in a language. For English any page may, as short pages are misdetected."""
     return language in {"", "en"} or hit.document.language in {"", language}

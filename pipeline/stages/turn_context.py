@@ -29,17 +29,17 @@ class TurnContext:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The texts of the conversation, which sentences may repeat, but which are not evidence."""
+        """The texts of the conversation. Sentences may repeat them, but they are not evidence."""
         return tuple(turn.text for turn in self.talk.turns)
 
     @property
     def language(self) -> str:
-        """The asker's language in English; empty when unsure."""
+        """The English name of the asker's language; empty if unsure."""
         return english_name(self.asker_language)
 
     @property
     def reading(self) -> str:
-        """The library's language in English if it differs from the asker's; empty otherwise."""
+        """The English name of the library's language if it is not the asker's; empty otherwise."""
         return english_name(self.library_language)
 
 
@@ -63,7 +63,7 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
 
 
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:
-    """Return the language of most passages if few are in the asker's own; empty otherwise, and if unsure."""
+    """Return the language of most passages if few are in the asker's language; empty otherwise, or if unsure."""
     languages = Counter(hit.document.language for hit in hits if hit.document.language)
     if not language or languages[language] * MIN_LANGUAGE_SHARE >= languages.total():
         return ""
@@ -76,8 +76,8 @@ COPY_SHARE = 0.9  # the share of common word pairs from which one of two passage
 def drop_copies(hits: Iterable[Hit], query: str) -> tuple[Hit, ...]:
     """Return hits without copies of earlier ones.
 
-    A passage that differs in a number or in a function word ("not", "only", "from") is not a copy, and neither is one
-    whose title or heading has a word of the query that the other's lacks.
+    A passage is not a copy if it differs in a number or in a function word ("not", "only", "from"), or if its title or
+    heading has a word of the query that the other's lacks.
     """
     terms, distinct = set(content_terms(query)), list[tuple[Hit, _Wording]]()
     for hit in hits:

@@ -1,7 +1,7 @@
-"""The registry of systems: one file each in this folder, or one entry point each of an installed package.
+"""The registry of systems: each is one file in this folder, or one entry point of an installed package.
 
-A file exports one `SystemEntry` as `ENTRY`; the system is named as its file is, with hyphens. Names are listed without
-importing anything, and a system is imported when it is first asked for.
+A file exports one `SystemEntry` as `ENTRY`. The system has the name of the file, with hyphens. Names are listed without
+importing anything; a system is imported when it is first requested.
 """
 
 import pkgutil
@@ -23,7 +23,7 @@ DEFAULT_WITHOUT_MODEL = "extractive"
 
 
 class SystemRegistry(Mapping[str, "SystemEntry"]):
-    """Maps names to systems; a built-in system wins over a package's system of the same name."""
+    """Maps names to systems. A built-in system takes precedence over one of the same name in a package."""
 
     def __getitem__(self, name: str) -> "SystemEntry":
         module = name.replace("-", "_")
@@ -53,14 +53,14 @@ def find_system(name: str, systems: "Mapping[str, SystemEntry]" = SYSTEMS) -> "S
 
 
 def find_check(entry: "SystemEntry") -> "System":
-    """Return a system's check of a claim; the default is by the model if the system calls one, else by rules."""
+    """Return the system's check of one claim; by default, by a model if the system calls one, or else by rules."""
     from pipeline.stages import claim_check  # late: listing names must not load what it imports
 
     return entry.check or (claim_check.check_claim_by_model if entry.calls else claim_check.check_claim_by_rules)
 
 
 def find_text_check(entry: "SystemEntry") -> "System":
-    """Return a system's check of each statement of a text, by the same defaults."""
+    """Return the system's check of each statement in a text, with the same defaults."""
     from pipeline.stages import claim_check
 
     return entry.check_text or (claim_check.check_text_by_model if entry.calls else claim_check.check_text_by_rules)
@@ -72,7 +72,7 @@ def _list_modules() -> set[str]:
 
 @cache
 def _find_plugins(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Find the plugins installed along `sys.path`; reading each package's files takes milliseconds."""
+    """Return the plugins installed along `sys.path`. They are cached, as reading each package takes milliseconds."""
     del path  # the cache key: `entry_points` searches `sys.path`
     return {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
 

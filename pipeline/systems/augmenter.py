@@ -1,8 +1,8 @@
 """Answer as LLM-Augmenter does: a loop around a fixed model, over an immutable working memory.
 
 A policy picks the next act: ask the model whether the evidence is enough, acquire evidence, ask for a candidate, or
-send. A candidate that is not good enough is drafted again with feedback in words, for a bounded number of rounds; then
-the best is sent. Nothing of a candidate is said before, and every sentence passes the gate.
+send. A candidate that is not good enough is drafted again with feedback in words, for a bounded number of rounds. Then
+the best is sent. Nothing of a candidate is said before that, and every sentence passes the gate.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def perform(act: Act, memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return the memory after an act; a failed act ends the loop with the best candidate so far."""
+    """Return the memory after an act. If the act fails, the loop ends with the best candidate so far."""
     try:
         match act:
             case Act.SELF_ASK:

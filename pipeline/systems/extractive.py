@@ -1,6 +1,6 @@
 """Answer with the few sentences of the passages that answer best, quoted and cited, or abstain. Calls no model.
 
-Each step is a pure function of `pipeline.extraction`, composed in `stages.quotation`; only searching, comparing and
+Each step is a pure function of `pipeline.extraction`; `stages.quotation` combines them. Only searching, comparing and
 saying use the kit.
 """
 
@@ -28,7 +28,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
-    """Search for enough passages to reach every corpus of the scope, and rank the nearest of each."""
+    """Search for enough passages to reach every corpus of the scope, and rank the sentences of the nearest ones."""
     farthest = WIDER * (1 + min(kit.corpora, MOST_CORPORA)) if kit.corpora > 1 else FARTHER
     hits = await kit.search(SearchQuery(resolve_question(talk).query), farthest * kit.limits.passages)
     return await rank_quotes(talk, hits, kit.limits.passages, kit)

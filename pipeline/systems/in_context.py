@@ -41,7 +41,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def show_examples(context: TurnContext, knowledge: Sequence[SourcedFinding], kit: Kit) -> None:
-    """Retrieve examples by the dialogue and the knowledge, and show diverse ones before the next calls."""
+    """Retrieve examples by the dialogue and the knowledge; show diverse ones before the model calls that follow."""
     triples = kit.limits.example_notes == "triples"
     known = "\n".join(write_as_triple(finding.text) if triples else finding.text for finding in knowledge)[:KNOWLEDGE]
     ranked = await kit.demos("\n".join((*context.asked, known)), CANDIDATES)

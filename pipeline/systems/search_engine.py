@@ -1,8 +1,8 @@
-"""Answer from the results of a search engine: a query from the dialogue, N pages' beginnings, one draft over them all.
+"""Answer from the results of a search engine: a query from the dialogue, the beginnings of N pages, one draft over all.
 
 The engine is a black box. If none is configured, or the asker's scope excludes the web, the corpora are searched. The
-paper's model answers from the dialogue alone if it writes no query; here that is small talk, as every sentence must
-pass the gate against the pages that it cites.
+paper's model answers from the dialogue alone if it writes no query. Here that counts as small talk, as every sentence
+must pass the gate against the pages that it cites.
 """
 
 from pipeline.kit import Kit, SystemEntry
@@ -38,7 +38,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return the passages of N pages, in the engine's order; two queries share them."""
+    """Return passages of N pages, in the engine's order. If there are two queries, they share the N pages."""
     queries = split_query(query)
     each, odd = divmod(kit.limits.pages, len(queries))
     shares = [max(each + (place < odd), 1) for place in range(len(queries))]

@@ -1,7 +1,7 @@
 """Answer as WikiChat does, in seven stages: from passages, and from the model's knowledge that passages confirm.
 
-Unlike `extractive` it writes its own sentences, so each must pass the gate against the passages that it cites. The text
-that the model generates from memory is split into claims and verified, and never said.
+Unlike `extractive`, it writes its own sentences, so each must pass the gate against the passages that it cites. The
+text that the model generates from memory is split into claims, which are verified; the text itself is never said.
 """
 
 from pipeline.kit import Kit, SystemEntry
@@ -41,7 +41,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def recall(context: TurnContext, kit: Kit, claims: list[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-    """Return the model's knowledge that passages support; None if it claims nothing. Its claims go into `claims`."""
+    """Return the model's knowledge that passages support; None if it claims nothing. `claims` gets its claims."""
     reply = await generate_reply(context, kit)  # 3
     claims += await split_claims(context, reply, kit)  # 4
     return await verify_claims(context, claims, kit) if claims else None  # 5

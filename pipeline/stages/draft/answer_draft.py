@@ -30,12 +30,12 @@ async def stream_draft(
     refused: str = "",
     feedback: str = "",
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a reply over numbered findings. Yields none if no finding helps.
+    """Yield the sentences of a reply over numbered findings; none if no finding helps.
 
     The prompt of a `refined` draft includes the criteria of refinement; a student's always does. `refused` is the
-    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. With `more`, further findings
-    may come, so those without the main point do not help. Raises `UnreadableReply`, `ModelUnavailable` and
-    `BudgetExceeded`.
+    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. `more` says that further
+    findings may come, so that findings without the main point do not count as helpful. Raises `UnreadableReply`,
+    `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
@@ -55,7 +55,7 @@ async def collect_draft(
     refused: str = "",
     feedback: str = "",
 ) -> tuple[MarkedSentence, ...]:
-    """Return all sentences of a draft; one that breaks off is requested once more, as nothing is said yet."""
+    """Return all sentences of a draft. One that breaks off is requested once more, as nothing of it was said yet."""
     draft = partial(stream_draft, context, findings, kit, refined=refined, refused=refused, feedback=feedback)
     try:
         return tuple([sentence async for sentence in draft()])
@@ -66,7 +66,7 @@ async def collect_draft(
 async def stream_refinement(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a refined reply over the same findings. Yields none if the draft is good or this fails."""
+    """Yield the sentences of a refined reply over the same findings; none if the draft is good, or if this fails."""
     text, begun = format_draft(drafted), False
     try:
         feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)
@@ -91,10 +91,10 @@ async def say_draft(
     refined: bool = False,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Draft a reply and say it; if its first sentence is withheld, draft once more without it.
+    """Draft a reply and say it. If its first sentence is withheld, draft once more without that sentence.
 
-    Return whether a sentence passed; if none did, the quotation `shown` meanwhile is said. The first sentence answers:
-    without it the rest often says the contrary.
+    Return whether a sentence passed. If none did, say the quotation in `shown`, which the user has seen meanwhile. The
+    first sentence answers the question, and without it the rest often says the contrary.
     """
     draft = partial(stream_draft, context, findings, kit, refined=refined)
     outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
@@ -104,7 +104,7 @@ async def say_draft(
 async def say_collected(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> bool:
-    """Say a collected draft, with notes in place of withheld sentences; return whether a sentence passed."""
+    """Say a draft that is complete, with notes in place of withheld sentences. Return whether a sentence passed."""
     speaker = ReplySpeaker(context, findings, (), kit)
     try:
         outcome = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
@@ -121,7 +121,7 @@ async def say_refined(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Refine a draft and say the result or the draft; if the first sentence is withheld, draft once more."""
+    """Refine a draft and say the result, or else the draft. If the first sentence is withheld, draft once more."""
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
     outcome = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)
@@ -133,7 +133,7 @@ async def say_refined(
 
 @dataclass(frozen=True, slots=True)
 class SpokenStream:
-    """The outcome of a stream of sentences: whether one was said, and whether any was received."""
+    """What became of a stream of sentences: whether one was said, and whether any was received."""
 
     said: bool
     received: bool
@@ -145,7 +145,7 @@ async def _say_or_redraft(
     kit: Kit,
     redraft: Callable[..., AsyncIterator[MarkedSentence]],
 ) -> SpokenStream:
-    """Say sentences, or those of another draft if the first one is withheld."""
+    """Say these sentences. If the first one is withheld, say those of another draft instead."""
     try:
         return await _say_stream(sentences, speaker, kit)
     except _BeginningRefused as refusal:
@@ -224,7 +224,7 @@ async def _say_stream(
 async def _hold_until_cited(
     arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
 ) -> tuple[bool, deque[MarkedSentence | None]]:
-    """Wait for a sentence that cites a note of the refused one; return whether it arrived, and all until then."""
+    """Wait until a sentence arrives that cites a note of the refused one; return whether it did, and all sentences."""
     queued = deque[MarkedSentence | None]()
     while sentence := await arrived.get():
         queued.append(sentence)
@@ -238,7 +238,7 @@ MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft 
 
 
 class ReplySpeaker:
-    """Says the sentences of one reply, and the draft or the notes of a withheld one in its place."""
+    """Says the sentences of one reply. In place of a withheld sentence, it says that of the draft, or the notes."""
 
     def __init__(
         self, context: TurnContext, findings: Sequence[SourcedFinding], drafted: Sequence[MarkedSentence], kit: Kit
@@ -254,11 +254,11 @@ class ReplySpeaker:
         return self._annotator.cite(marked)
 
     async def say_drafts(self, draft: Callable[..., AsyncIterator[MarkedSentence]]) -> SpokenStream:
-        """Say a draft; if its first sentence is withheld, say another, for which `draft` gets that as `refused`."""
+        """Say a draft. If its first sentence is withheld, say another draft, which gets that sentence as `refused`."""
         return await _say_or_redraft(draft(), self, self._kit, draft)
 
     async def say_more(self, sentences: Iterable[MarkedSentence], findings: Sequence[SourcedFinding]) -> bool:
-        """Continue the reply over other findings, without repetitions; return whether a sentence passed."""
+        """Continue the reply over other findings, without repetitions. Return whether a sentence passed."""
         self._annotator = self._annotator.continued(findings)
         self._findings = findings
         any_said = False
@@ -273,12 +273,12 @@ class ReplySpeaker:
         return is_repeated(sentence, self._replaced) or await self._pass(sentence)
 
     async def say_quoted(self, marked: MarkedSentence) -> bool:
-        """Say the notes of a sentence whose passage is better quoted; return whether one passed."""
+        """Say the notes of a sentence that nearly copies its passage. Return whether one passed."""
         better = self._kit.prefers_quotation(self._annotator.cite(marked))
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
-        """Say the draft or the notes of a withheld sentence; return whether any of them has been said."""
+        """Say the draft's sentences or the notes in place of a withheld sentence. Return whether any was said."""
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
         left = () if marked.incomplete or marked.borrowed else sorted(set(marked.numbers) - covered)
@@ -299,7 +299,7 @@ class ReplySpeaker:
         return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
 
     async def say_drafted(self, marked: MarkedSentence) -> set[int]:
-        """Say the draft's sentences that a sentence refines; return the numbers of the notes that they cite."""
+        """Say the draft's sentences that a withheld sentence refines. Return the numbers of the notes they cite."""
         covered = set[int]()
         for other in find_counterparts(marked, self._drafted):
             paragraph = marked.paragraph and not covered
@@ -308,7 +308,10 @@ class ReplySpeaker:
         return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
-        """Say a replacement unless it was said already; return whether it has been. Links and mentions are rejected."""
+        """Say a replacement, unless it was said before. Return whether it has been said.
+
+        Links and mentions are rejected.
+        """
         left = self._drop_beginning(sentence)
         if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
@@ -320,7 +323,7 @@ class ReplySpeaker:
         return passed
 
     def _drop_beginning(self, sentence: CitedSentence) -> CitedSentence:
-        """Return a note without its leading sentence, which explains a pronoun, if that was said last."""
+        """Return a note without its first sentence, which explains a pronoun, if that sentence was said just before."""
         last = self._said[-1].text if self._said else ""
         rest = sentence.text.removeprefix(last)
         return replace(sentence, text=rest.lstrip()) if last and rest[:1].isspace() and rest.strip() else sentence
@@ -334,7 +337,7 @@ class ReplySpeaker:
 
 
 def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence]) -> tuple[MarkedSentence, ...]:
-    """Return the draft's sentences that a sentence refines: the most similar ones that cover its notes."""
+    """Return those sentences of the draft that cover the notes of this sentence; of several, the most similar."""
     terms, left, counterparts = set(content_terms(marked.text)), set(marked.numbers), list[MarkedSentence]()
     others = [sentence for sentence in drafted if sentence.text != marked.text]
     while near := [sentence for sentence in others if left & set(sentence.numbers)]:
@@ -347,7 +350,7 @@ MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be
 
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
-    """Return whether a sentence, or the share `least` of its words, was already said about its passages."""
+    """Return whether a sentence, or at least the share `least` of its words, was already said of its passages."""
     if any(earlier.text == sentence.text for earlier in said):
         return True
     terms, passages = set(content_terms(sentence.text)), {piece.passage.id for piece in sentence.evidence}
@@ -357,7 +360,7 @@ def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: f
 
 
 class SentenceAnnotator:
-    """Attaches evidence and notes to sentences; remembers the pages already named."""
+    """Attaches evidence and notes to sentences, and remembers which pages a note has already named."""
 
     def __init__(self, context: TurnContext, findings: Sequence[SourcedFinding]) -> None:
         self._context = context
@@ -366,7 +369,7 @@ class SentenceAnnotator:
         self._named: set[str] = set()
 
     def continued(self, findings: Sequence[SourcedFinding]) -> "SentenceAnnotator":
-        """Return an annotator for more of the same reply, over other findings."""
+        """Return an annotator for the same reply over other findings."""
         more = SentenceAnnotator(self._context, findings)
         more._named |= self._named
         return more
@@ -375,7 +378,7 @@ class SentenceAnnotator:
         return cite_sentence(marked, self._offered)
 
     def annotate(self, marked: MarkedSentence) -> CitedSentence:
-        """Return a sentence with its evidence, and a note if its sources disagree or speak another language."""
+        """Return a sentence with its evidence. If its sources disagree, or speak another language, it gets a note."""
         sentence = self.cite(marked)
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:
@@ -388,6 +391,6 @@ class SentenceAnnotator:
         return sentence
 
     def note_named(self, sentence: CitedSentence) -> None:
-        """Remember the page that the note of a said sentence names."""
+        """Remember the page that the note of a sentence names, once the sentence was said."""
         if sentence.note:
             self._named.add(sentence.evidence[0].document.key)

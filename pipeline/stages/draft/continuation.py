@@ -1,8 +1,8 @@
-"""Say a reply in two waves: over the known findings, and over claims verified while the first wave is written.
+"""Say a reply in two waves: over the known findings, and over claims that are verified while the first wave is written.
 
-The first wave holds its first sentence until all claims are written, and until those that contradict its notes are
-verified; if one of these holds, the reply is drafted again over all findings, so that both versions appear. The second
-wave is written during the first, from findings that its notes do not cover, and said after it.
+The first wave holds back its first sentence until all claims are written, and those that contradict its notes are
+verified. If one of these is true, the reply is drafted again over all findings, so that both versions appear. The
+second wave is written during the first, from findings that its notes do not cover, and said after it.
 """
 
 import asyncio
@@ -50,9 +50,9 @@ async def say_in_waves(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Say a reply over `known` findings, then over findings from claims that are `verified` meanwhile.
+    """Say a reply over `known` findings, then over findings from claims that `verified` verifies meanwhile.
 
-    Return whether a sentence passed; if the first wave says nothing, one reply over all findings is drafted. A second
+    Return whether a sentence passed. If the first wave says nothing, one reply over all findings is drafted. The second
     wave is skipped if it fails or takes longer than the first. Raises as `stream_draft` does.
     """
     written = list[str]()
@@ -62,7 +62,7 @@ async def say_in_waves(
     began = clock()
 
     def end(wave: str) -> None:
-        """End the draft once both waves have ended, as their last sentences may be judged together."""
+        """End the draft once both waves have ended, because their last sentences may be judged together."""
         ended.add(wave)
         if len(ended) > 1:
             kit.end_draft()
@@ -91,7 +91,7 @@ async def say_in_waves(
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return all findings, each once, with those that disagree ordered by date."""
+    """Return all findings, each once. Those that disagree are ordered by date."""
     return order_rivals_by_date(deduplicate_findings(finding for findings in found for finding in findings))
 
 
@@ -102,7 +102,7 @@ def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding])
 
 
 def _is_stated(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
-    """Return whether a known finding states another already, or all together do; negated ones only one by one."""
+    """Return whether a known finding states another one, or all together do; a negated one needs a single one."""
     alike = [other.text for other in known if _denies(other) == _denies(finding)]
     if any(has_same_words(finding.text, text) for text in alike):
         return True
@@ -114,7 +114,7 @@ def _denies(finding: SourcedFinding) -> bool:
 
 
 class _SecondWave:
-    """The task that collects the second wave; a new first draft starts it again."""
+    """The task that collects the second wave. If the first wave is drafted again, the task is started again."""
 
     def __init__(
         self, group: asyncio.TaskGroup, collect: Callable[[], Coroutine[Any, Any, _Continued]], end: Callable[[], None]
@@ -135,7 +135,7 @@ class _SecondWave:
 
 
 class _Overtaken(Exception):
-    """A claim that contradicts the notes of the first wave is verified: the reply must be drafted over both."""
+    """A claim that contradicts the first wave's notes is verified, so the reply must be drafted over both."""
 
 
 async def _stream_first(
@@ -148,7 +148,7 @@ async def _stream_first(
     *,
     refused: str = "",
 ) -> AsyncGenerator[MarkedSentence]:
-    """Yield the first wave, adding its sentences to `written`. May raise `_Overtaken` before the first sentence."""
+    """Yield the first wave, and add its sentences to `written`. May raise `_Overtaken` before the first sentence."""
     if refused:
         written.clear()
         second.restart()
@@ -186,7 +186,7 @@ async def _collect_second(
     written: Sequence[str],
     judging: asyncio.TaskGroup,
 ) -> _Continued:
-    """Return the second wave and the findings that it cites; its sentences are judged together."""
+    """Return the second wave, and the findings that it cites. Its sentences are sent to be judged together."""
     await asyncio.wait([verified])  # unlike `await`, cancelling this does not cancel the task
     late = select_late(known, claims.kept)
     more = list[MarkedSentence]()

@@ -1,4 +1,4 @@
-"""Have the model judge each sentence of an answer while the next is written, several in one call if calls wait."""
+"""Have the model judge each sentence of an answer while the next is written; sentences that wait share one call."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class SentenceJudge:
         before: str = "",
         place: int = 0,
     ) -> CheckedClaim | None:
-        """Return the model's verdict; None if the passages have nothing to judge by. Raises any `PipelineError`."""
+        """Return the model's verdict; None if the passages have no sentence to judge by. Raises any `PipelineError`."""
         sentences = select_context(sentence, evidence)
         if not sentences:
             return None
@@ -79,7 +79,7 @@ class SentenceJudge:
         return CheckedClaim(Claim(sentence, origin="retrieved"), ruled.verdict, named, ruled.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
-        """Judge all waiting sentences in one call; while another call runs, only if they are `enough`."""
+        """Judge all waiting sentences in one call. If another call is running, do so only if they are `enough`."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # drop cancelled ones
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
             together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
@@ -113,7 +113,7 @@ class SentenceJudge:
         self._send_waiting()
 
     def _end_or_linger(self, took: float) -> None:
-        """End a call; while more sentences may come, wait as long as it took, so that more share the next one."""
+        """End a call that took so long. If more sentences may come, wait as long again, so that they share a call."""
         if self._coming() is Coming.NEVER:
             self._calls -= 1
         else:
@@ -124,7 +124,7 @@ class SentenceJudge:
         self._send_waiting()
 
     async def _read_verdicts(self, cases: Sequence[_Case]) -> None:
-        """Settle cases as their verdicts arrive; end the call after the last. Only refusals wait for a reason."""
+        """Give each case its verdict when it arrives; end the call after the last. Only refusals wait for reasons."""
         shown = {(piece.passage.id, piece.span) for case in cases for piece in case.evidence}
         whole = collect_sentences(piece for case in cases for piece in case.evidence)
         sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
@@ -150,7 +150,7 @@ class SentenceJudge:
 
 
 async def _end_call(case: _Case) -> None:
-    """Wait for the end of an unneeded call, so that it is recorded with the turn."""
+    """Wait for the end of a call that no case needs any more, so that it is recorded with the turn."""
     if case.call and all(sharing.verdict.done() for sharing in case.together):
         if case.verdict.cancelled():
             case.call.cancel()
