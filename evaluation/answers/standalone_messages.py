@@ -47,7 +47,7 @@ def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
         return tuple(_read_rewritten(document) if isinstance(document, list) else _read_labelled(document, labels))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"{path} has no labelled conversations of TREC CAsT, INSCIT or MTRAG."
-        raise UnreadableSet(message, hint="Name a file as it was published.") from error
+        raise UnreadableSet(message, hint="Give an unmodified file of one of these data sets.") from error
 
 
 def _read_rewritten(topics: list[dict[str, Any]]) -> Iterator[LabelledMessage]:
@@ -83,7 +83,9 @@ def _mtrag_turns(document: Mapping[str, Any]) -> Iterator[tuple[str, int, list[s
 
 def standalone(
     files: Annotated[list[Path], typer.Argument(help="Conversations of TREC CAsT, INSCIT or MTRAG.")],
-    listed: Annotated[bool, typer.Option("--list", help="List later messages, accepted or self-contained.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List accepted or self-contained messages after the first.")
+    ] = False,
 ) -> None:
     """Measure which messages are searched unchanged, and how many of those are self-contained.
 

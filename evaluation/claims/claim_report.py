@@ -208,7 +208,7 @@ def claims(
     form: Annotated[
         str, typer.Option(help=f"The files' format, if their first row does not show it: {', '.join(CLAIM_FORMATS)}.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=0, help="The most claims of each set; 0 for all.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="At most this many claims of each set; 0 for all.")] = 0,
     examples: Annotated[int, typer.Option(min=0, help="How many of the worst mistakes of each kind to show.")] = 0,
     titles: Annotated[bool, typer.Option("--titles", help="Add the page's title above each passage.")] = False,
     as_json: AsJson = False,

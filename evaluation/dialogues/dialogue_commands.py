@@ -40,7 +40,7 @@ def dialogues(
         list[str] | None, typer.Option(help="Such as augmenter or augmenter:policy=always; default from settings.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every system.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Also the model alone, unchecked.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Also ask the model alone, unchecked.")] = False,
     model: Annotated[
         list[str] | None,
         typer.Option(help="A model of the configured server; scripted or simulated for none."),
@@ -48,7 +48,9 @@ def dialogues(
     user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; default from settings.")] = "",
     judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; default from settings.")] = "",
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
-    topics: Annotated[Path | None, typer.Option(help="A file with a title on each line; default: chosen.")] = None,
+    topics: Annotated[
+        Path | None, typer.Option(help="A file with a title on each line; default: topics are chosen.")
+    ] = None,
     count: Annotated[int, typer.Option(min=1, help="How many topics are chosen.")] = 20,
     turns: Annotated[int, typer.Option(min=1, max=50, help="How many turns each dialogue has.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 1,

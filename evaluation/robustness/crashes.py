@@ -49,7 +49,7 @@ class HomeContents:
 def crashes(
     path: Annotated[Path, typer.Argument(help="The documents to ingest: a folder, or a dump, which is read lazily.")],
     before: Annotated[Path | None, typer.Option(help="An older dump, from which most refreshes start.")] = None,
-    moments: Annotated[int, typer.Option(help="How many times to kill it.")] = 10,
+    moments: Annotated[int, typer.Option(help="How many times to kill the refresh.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the moments.")] = 0,
 ) -> None:
     """Kill a refresh at random moments, resume it, and compare with an undisturbed refresh.

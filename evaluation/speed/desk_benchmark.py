@@ -101,9 +101,9 @@ class MemoryPlatform:
 
 
 def desk(
-    in_flight: Annotated[int, typer.Option(min=1, help="How many are answered at once.")] = DeskLoad.in_flight,
-    questions: Annotated[int, typer.Option(min=2, help="How many are asked in all.")] = DeskLoad.questions,
-    channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = DeskLoad.channels,
+    in_flight: Annotated[int, typer.Option(min=1, help="Number of questions answered at once.")] = DeskLoad.in_flight,
+    questions: Annotated[int, typer.Option(min=2, help="Number of questions in all.")] = DeskLoad.questions,
+    channels: Annotated[int, typer.Option(min=1, help="Number of channels.")] = DeskLoad.channels,
     seconds: Annotated[float, typer.Option(min=0, help="The model's time for an answer.")] = DeskLoad.seconds,
     ingest: Annotated[Path | None, typer.Option(help="A folder to ingest repeatedly meanwhile.")] = None,
     as_json: AsJson = False,

@@ -36,8 +36,8 @@ def embedding(
     source: Annotated[
         Path | None, typer.Argument(exists=True, help="A text file; without one, text is generated.")
     ] = None,
-    texts: Annotated[int, typer.Option(help="How many, of each length.", min=1)] = 64,
-    rounds: Annotated[int, typer.Option(help="How often each embeds them.", min=1)] = 5,
+    texts: Annotated[int, typer.Option(help="Number of texts of each length.", min=1)] = 64,
+    rounds: Annotated[int, typer.Option(help="How often each embedder embeds the texts.", min=1)] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Measure the rate of embedding, with 32 bits and with 8.

@@ -164,14 +164,14 @@ def _rate_share(rate: float, most: float) -> float | None:
 
 def turns(
     system: Annotated[str, typer.Option(help="Which system is asked.")] = TurnLoad.system,
-    at_once: Annotated[int, typer.Option("--turns", min=1, help="How many are asked at once.")] = TurnLoad.turns,
-    waves: Annotated[int, typer.Option(min=2, help="How often.")] = TurnLoad.waves,
+    at_once: Annotated[int, typer.Option("--turns", min=1, help="Number of questions asked at once.")] = TurnLoad.turns,
+    waves: Annotated[int, typer.Option(min=2, help="Number of waves.")] = TurnLoad.waves,
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = TurnLoad.first_token,
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of one reply.")] = TurnLoad.out,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of one prompt.")] = TurnLoad.prompt,
     rate: Annotated[float, typer.Option(min=0, help="Tokens a second of all replies; 0: no limit.")] = TurnLoad.rate,
-    concurrency: Annotated[int, typer.Option(min=1, help="Calls at once.")] = TurnLoad.concurrency,
-    calls: Annotated[int, typer.Option(min=1, help="Calls of a turn in one more wave.")] = TurnLoad.calls,
+    concurrency: Annotated[int, typer.Option(min=1, help="Model calls at once.")] = TurnLoad.concurrency,
+    calls: Annotated[int, typer.Option(min=1, help="Calls that a turn may make in the last wave.")] = TurnLoad.calls,
     watch: Annotated[bool, typer.Option("--watch", help="Name functions that block the event loop over 5 ms.")] = False,
     as_json: AsJson = False,
 ) -> None:

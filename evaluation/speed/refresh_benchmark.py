@@ -141,8 +141,8 @@ _SEARCHES_A_TURN = 10  # every tenth search is followed by a whole turn
 def measure_refresh(
     dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump of some hundred articles.")],
     changed: Annotated[float, typer.Option(help="The share of its articles that changes.")] = 0.01,
-    documents: Annotated[int, typer.Option(help="How many change versions while questions are asked.")] = 300,
-    rounds: Annotated[int, typer.Option(help="How often each of them changes.")] = 3,
+    documents: Annotated[int, typer.Option(help="Number of documents that change during questions.")] = 300,
+    rounds: Annotated[int, typer.Option(help="How often each document changes.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of changes and questions.")] = 0,
     as_json: AsJson = False,
 ) -> None:

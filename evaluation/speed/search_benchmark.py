@@ -161,7 +161,7 @@ def lazy_search(
     home: Annotated[Path, typer.Argument(help="A home with a lazy corpus in it.", exists=True)],
     corpus: Annotated[str, typer.Option(help="The corpus that is searched.")] = "wikipedia",
     questions: Annotated[int, typer.Option(help="How many new questions.")] = 300,
-    seed: Annotated[int, typer.Option(help="Other questions for another number.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed: another number gives other questions.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Time searches of a lazy corpus: new questions, the same again, and eight new ones at once.

@@ -243,18 +243,18 @@ def _page_prose(page: str) -> Iterator[str]:
 
 def turn(
     system: Annotated[
-        list[str] | None, typer.Option(help="Such as wikichat-fast:effort=quick; default: all with a model.")
+        list[str] | None, typer.Option(help="Such as wikichat-fast:effort=quick; default: all that use a model.")
     ] = None,
-    count: Annotated[int, typer.Option("--turns", min=2, help="Of each, with another question each.")] = 5,
+    count: Annotated[int, typer.Option("--turns", min=2, help="Turns of each system, each with another question.")] = 5,
     question: Annotated[
-        list[str] | None, typer.Option(help="Ask these, the first to warm up; default: the example's.")
+        list[str] | None, typer.Option(help="A question; the first one warms up. Default: the example's.")
     ] = None,
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
     search: Annotated[float, typer.Option(min=0, help="Seconds that a search takes at least.")] = 0.05,
     cache: Annotated[
-        bool, typer.Option("--cache", help="Let the server cache prompts, and read them for free.")
+        bool, typer.Option("--cache", help="Let the server cache prompts; cached tokens take no time.")
     ] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: AsJson = False,

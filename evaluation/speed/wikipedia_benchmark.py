@@ -35,7 +35,9 @@ Mark = tuple[int, float]  # a number of passages, and the seconds until then
 
 
 def wikipedia(
-    dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump; the larger, the truer.")],
+    dump: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A dump; a larger one gives a better estimate.")
+    ],
     eager: Annotated[int, typer.Option(help="Articles to ingest eagerly for comparison.", min=1)] = 200,
     cut: Annotated[int, typer.Option(help="Articles to only parse and cut for comparison.", min=1)] = 10_000,
     home: Annotated[Path | None, typer.Option(help="A folder for the home, which is kept.")] = None,

@@ -52,7 +52,7 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
                 raise
             await store.manifest.remember(corpus, [address])
             await store.manifest.list_again(corpus)
-            hint = "It is no longer forgotten: `footnote ingest all` reads it."
+            hint = "The document is no longer forgotten: `footnote ingest all` reads it."
             raise SingleReadUnsupported(str(error), hint=hint) from error
         if item is None:
             return None

@@ -151,7 +151,8 @@ class LlamaIndexSource:
         """Raise `SingleReadUnsupported`: a reader cannot load a single document."""
         del address, known
         raise SingleReadUnsupported(
-            f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
+            f"{self._reader.path} cannot read a single document.",
+            hint="Read every source instead: `footnote ingest all`.",
         )
 
     def stop(self) -> None:

@@ -292,7 +292,9 @@ def _postgresql_engine(url: str) -> Engine:
         parsed = URL.create("")
     if parsed.get_backend_name() != "postgresql":
         hint = "Leave it empty for SQLite in the home folder, or give postgresql://user:password@host/name."
-        raise DatabaseUnusable("The database URL in the settings names no database that Footnote knows.", hint=hint)
+        raise DatabaseUnusable(
+            "The database URL in the settings is not for a database that Footnote supports.", hint=hint
+        )
     try:
         return create_engine(parsed, pool_size=_READERS + 1, max_overflow=0, pool_pre_ping=True)
     except ModuleNotFoundError as error:

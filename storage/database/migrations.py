@@ -116,7 +116,7 @@ def migrate(connection: sa.Connection, revision: str | None, file: Path | None) 
 
 def _refuse(revision: str) -> DatabaseUnusable:
     if revision > REVISION:
-        hint = f"Upgrade Footnote; this one knows revision {REVISION}. Nothing was changed."
+        hint = f"Upgrade Footnote: this version knows only revision {REVISION}. Nothing was changed."
         return DatabaseUnusable(f"The database was written by a newer Footnote (revision {revision}).", hint=hint)
     hint = (
         "Open it once with the last development version that migrates it (commit 769daaf2), or move the whole folder "

@@ -80,7 +80,9 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
     if connection.execute(query).scalar() != lease.owner:
         hint = "The other process continues; if it does not, run the command again. Applied changes stay."
-        raise LeaseLost("Another process has taken over this refresh: this one paused for too long.", hint=hint)
+        raise LeaseLost(
+            "Another process has taken over this refresh, as this process was paused for too long.", hint=hint
+        )
 
 
 LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied stays, and the next run continues there."

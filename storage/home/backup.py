@@ -277,4 +277,6 @@ def _explain_damage(file: Path) -> Iterator[None]:
 
 
 def _damaged(file: Path) -> BackupUnusable:
-    return BackupUnusable(f"{file} is damaged, or not a Footnote backup.", hint="Nothing was restored. Try another.")
+    return BackupUnusable(
+        f"{file} is damaged, or not a Footnote backup.", hint="Nothing was restored. Try another backup."
+    )

@@ -152,7 +152,7 @@ def _get(client: Any, place: ChromaServer, path: str) -> Any:
     """Return the server's JSON response, or None if it is other text. Raises `StorageError` for a refused token."""
     reply = client.get(f"{place.url.rstrip('/')}/api/v2/{path}")
     if reply.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check [chroma] token, and scheme, which is how it is sent."
+        hint = "Check [chroma] token, and scheme, which says how the token is sent."
         what = "refuses the token" if place.token else "requires a token"
         raise StorageError(f"The Chroma server at {place.url} {what}.", hint=hint)
     with suppress(ValueError):

@@ -66,7 +66,7 @@ async def test_forgotten_document_of_a_whole_source_returns_with_the_next_refres
     await run(store, whole)
     with pytest.raises(SingleReadUnsupported) as forgotten:
         await refresh_document(whole, "c", store, "b")
-    assert forgotten.value.hint == "It is no longer forgotten: `footnote ingest all` reads it."
+    assert forgotten.value.hint == "The document is no longer forgotten: `footnote ingest all` reads it."
 
     back = await run(store, whole)
     assert [since for _, since in whole.asked] == ["", "day", ""]

@@ -87,10 +87,10 @@ async def run_burst(platform: str, load: AskLoad, *, command: bool) -> dict[str,
 
 
 def burst(
-    questions: Annotated[int, typer.Option(min=1, help="How many are asked at once.")] = AskLoad.questions,
-    channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = AskLoad.channels,
+    questions: Annotated[int, typer.Option(min=1, help="Number of questions asked at once.")] = AskLoad.questions,
+    channels: Annotated[int, typer.Option(min=1, help="Number of channels.")] = AskLoad.channels,
     platform: Annotated[str, typer.Option(help="slack or discord; empty for both.")] = "",
-    by: Annotated[str, typer.Option(help="mention or command; empty for both.")] = "",
+    by: Annotated[str, typer.Option(help="How to ask: mention or command; empty for both.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask many questions at once on both platforms, by mentions and by commands, of the extractive system.

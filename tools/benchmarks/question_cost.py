@@ -244,16 +244,18 @@ async def _measure_served(
 
 
 def cost(
-    questions: Annotated[int, typer.Option(min=10, help="How many are counted.")] = CostPlan.questions,
-    platform: Annotated[Literal["slack", "discord"] | None, typer.Option(help="Both if none.")] = None,
-    passages: Annotated[int, typer.Option(min=200, help="How many the home holds.")] = CostPlan.passages,
+    questions: Annotated[int, typer.Option(min=10, help="Number of questions that count.")] = CostPlan.questions,
+    platform: Annotated[Literal["slack", "discord"] | None, typer.Option(help="The platform; default: both.")] = None,
+    passages: Annotated[int, typer.Option(min=200, help="Number of passages in the home.")] = CostPlan.passages,
     dense: Annotated[str, typer.Option(help="eager, lazy or off: how the pages are embedded.")] = CostPlan.dense,
-    handbook: Annotated[float, typer.Option(min=0, max=0.6, help="Share of questions it answers.")] = CostPlan.handbook,
+    handbook: Annotated[
+        float, typer.Option(min=0, max=0.6, help="Share of questions that the handbook answers.")
+    ] = CostPlan.handbook,
     every: Annotated[float, typer.Option(min=0, help="Seconds between two questions at least.")] = CostPlan.every,
     model: Annotated[bool, typer.Option(help="Configure a simulated model.")] = False,
     system: Annotated[str, typer.Option(help="Which system answers; empty: the default.")] = "",
     home: Annotated[Path | None, typer.Option(help="A folder for the home, kept; filled if it is empty.")] = None,
-    texts: Annotated[bool, typer.Option(help="Also print the statements.")] = False,
+    texts: Annotated[bool, typer.Option(help="Also print the database statements.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the cost of a question to the server, from its mention to its answer, once everything is loaded.

@@ -256,7 +256,7 @@ def _find_slots(text: str, counted: Counter[str]) -> _Template:
 def make(
     source: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A real dump.")],
     target: Annotated[Path, typer.Argument(help="NAME.xml, NAME.xml.bz2 or NAME-multistream.xml.bz2, with an index.")],
-    megabytes: Annotated[int, typer.Option(help="Of XML.", min=1)] = 2_200,
+    megabytes: Annotated[int, typer.Option(help="Size of the XML in megabytes.", min=1)] = 2_200,
     changed: Annotated[float, typer.Option(help="The share of pages that differ.", min=0, max=1)] = 0.0,
     in_streams: Annotated[float, typer.Option(help="The share of streams that have such pages.", min=0, max=1)] = 0.0,
 ) -> None:

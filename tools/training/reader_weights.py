@@ -166,7 +166,9 @@ def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help="The folder retrieval_qa with a half of SQuAD and XQuAD.")],
+    data: Annotated[
+        Path, typer.Argument(help="The folder retrieval_qa: half of SQuAD 2's development set, English XQuAD.")
+    ],
     dump: Annotated[Path, typer.Argument(help="A Wikipedia dump; its headings become questions.")],
     faqs: Annotated[Path, typer.Argument(help="DSTC 11's knowledge.json: frequent questions about hotels.")],
     steps: Annotated[tuple[int, int], typer.Option(help="Steps of 20 questions in the first and second pass.")] = (

@@ -72,7 +72,9 @@ def mine(
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many questions are made.")] = 100,
     more: Annotated[bool, typer.Option("--more", help="Add questions up to --count, and ask all.")] = False,
-    by_model: Annotated[bool, typer.Option("--by-model", help="Have the model make them, in everyday words.")] = False,
+    by_model: Annotated[
+        bool, typer.Option("--by-model", help="Have the model make the questions, in everyday words.")
+    ] = False,
     ask: Annotated[bool, typer.Option(help="Ask the questions; --no-ask only makes them.")] = True,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
     wrong: Annotated[bool, typer.Option(help="List the wrong replies.")] = False,

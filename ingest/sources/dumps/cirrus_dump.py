@@ -113,7 +113,7 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     while content := file.readline(LARGEST_LINE + 1):
         number += 1
         if len(content) > LARGEST_LINE:
-            raise ValueError(f"line {number:,} does not end")
+            raise ValueError(f"line {number:,} is incomplete")
         if content.strip():
             yield number, content
 

@@ -160,7 +160,9 @@ def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, w
             write(line)
     except (ValueError, TypeError, AttributeError) as error:
         hint = "`footnote audit verify` shows what was changed."
-        raise RecordBroken(f"What follows entry {len(leaves)} of the record cannot be read.", hint=hint) from error
+        raise RecordBroken(
+            f"The entries of the record after number {len(leaves)} cannot be read.", hint=hint
+        ) from error
     note = checkpoints.sign(connection, key, leaves)
     write(format_line({"form": EXPORT_FORM, "key": str(key.public), "checkpoint": note}))
 

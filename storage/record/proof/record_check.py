@@ -239,7 +239,7 @@ class _RecordChecker:
             text, key = open_note(str(body["note"]), self.keys)
             common, before = int(body["common"]), int(body["before"])
             if text != format_restore(key.name, common, before):
-                raise ValueError("another restore was signed")
+                raise ValueError("the signed note is about another restore")
             self.restored.append(_Restore(common, before, at))
 
     def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[KeptHead]) -> RecordCheck:
@@ -249,7 +249,7 @@ class _RecordChecker:
             note = raw.decode("utf-8", "backslashreplace")
             fault = compare_head(note, self.keys, tree)
             if not fault and note.split("\n")[1] != str(size):
-                fault = "it is stored in the place of another size"
+                fault = "it is stored under the size of another checkpoint"
             covered = covered if fault or not isinstance(size, int) else max(covered, size)
             about += [f"checkpoint {size}: {fault}"] if fault else []
         for kept_head in against:
