@@ -253,10 +253,7 @@ class Manifest:
         return await self.database.read(manifest_tx.fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool, dense: DenseMode | None = None) -> None:
-        """Record the properties of a corpus before its first document is indexed.
-
-        If `dense` is None, it stays unchanged.
-        """
+        """Record a corpus's properties before its first document is indexed; if `dense` is None, it stays unchanged."""
         values = {"reference": reference} | ({"dense": dense.value} if dense else {})
         described = sa.update(corpora).where(corpora.c.name == corpus).values(values)
 

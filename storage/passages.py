@@ -248,9 +248,8 @@ class PassageStore:
             await self.tidy()  # another home committed between the two
 
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
-        """Embed a corpus's passages that lack vectors; after an interruption, only the rest.
-
-        `progress` gets their number.
+        """Embed a corpus's passages that lack vectors, and pass their number to `progress`; an interrupted call
+        resumes.
         """
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):

@@ -235,10 +235,7 @@ def read_exam(path: Path) -> Exam:
 
 
 def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
-    """Remove the questions about articles that a file in SQuAD's format contains; their texts stay.
-
-    If `learned` is None, the exam is unchanged.
-    """
+    """Remove the questions about articles in the file `learned`, if it is set; the articles' texts stay."""
     if learned is None:
         return exam
     groups = {text.group for text in read_squad(learned).texts}

@@ -165,10 +165,7 @@ def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
 
 
 def make_reader_mark(name: str, programs: ReaderPrograms) -> str:
-    """Return the part of a file's fingerprint that names its reader and settings.
-
-    If it changes, the file is read again.
-    """
+    """Return the reader's part of a file's fingerprint; if it changes, the file is read again."""
     known = load_formats().get(_suffix(name))
     scanned = known is not None and known.programs and not known.refusal and programs.ocr
     return READER_VERSION + (f"+{'+'.join(programs.ocr_languages)}" if scanned else "")

@@ -96,7 +96,7 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Join numbers with their signs, and drop empty columns, as accounts need.
+    """Join numbers with their signs, and drop empty columns; tables in financial reports need this.
 
     The name of a column may be above the number or above any of its signs.
     """
@@ -284,7 +284,7 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Split off the first rows if they title the table: one cell spans it, or is alone above an empty row."""
+    """Split off the title rows at the top: rows with one cell as wide as the table, or alone above an empty row."""
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
         filled = {cell for cell in grid[count] if texts[cell]}

@@ -59,10 +59,7 @@ async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare:
 
 
 def find_next(scores: Sequence[float], distances: Sequence[float], relevance: float) -> int:
-    """Return the index of the example to choose next, weighing its score against its distance from the last chosen.
-
-    Pure.
-    """
+    """Return the index of the next example, by its score and by its distance from the last chosen one. Pure."""
     values = [(1 - relevance) * away + relevance * score for score, away in zip(scores, distances, strict=True)]
     return values.index(max(values))
 

@@ -31,10 +31,7 @@ class WorkedExample:
 
 
 def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
-    """Return a demonstration as a worked example of calls with this template; None if the template has no such form.
-
-    Pure.
-    """
+    """Return a demonstration as a worked example of this template's calls; None if it cannot be one. Pure."""
     build = _BUILDERS.get(template)
     return build(demo) if build else None
 

@@ -214,7 +214,7 @@ class Prompter:
             self.note(Step(call.stage, {**request, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
-        """Yield the text of a call; add the whole reply's figures to `outcome`."""
+        """Yield the text of a reply as it arrives; at the end, add the figures of the whole reply to `outcome`."""
         any_piece = False
         async with close_stream(self.llm.stream(call, self.spent)) as stream:
             async for piece in stream:

@@ -227,7 +227,7 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
-    """Return whether `other` has the share `least` of a text's content words, and all numbers of the text."""
+    """Return whether `other` has at least the share `least` of a text's content words, and all of its numbers."""
     said, known = set(content_terms(text)), set(content_terms(other))
     numbers = {term for term in said if any(char.isdigit() for char in term)}
     return len(said & known) >= least * len(said) and numbers <= known

@@ -93,7 +93,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
-    """Rank quotes for each part of a question, in the corpus that fits the whole best. Unanswered parts are skipped."""
+    """Rank the quotes for each part of a question, in the corpus that fits the whole best; skip unanswered parts."""
     rankings = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
     first, *further = [ranking for ranking in rankings if ranking.chance >= ANSWER_THRESHOLD] or [whole]
     answers = tuple(ranking.ranked[0].candidate for ranking in further)

@@ -23,7 +23,10 @@ KNOWLEDGE = 1_000  # characters of knowledge by which examples are retrieved: an
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Write an answer over the hits of one written query, after worked examples. Raises any `PipelineError`."""
+    """Write an answer over the hits of one written query; worked examples precede each call.
+
+    Raises any `PipelineError`.
+    """
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED

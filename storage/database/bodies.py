@@ -161,10 +161,7 @@ class VersionMemory:
         return known.body if known and known.seal == seal else PackedBody(document, body)
 
     def keep(self, state: Hashable, versions: Iterable[PackedVersion]) -> None:
-        """Cache versions that were read in a state of the database.
-
-        None is an unknown state, which no other state equals.
-        """
+        """Cache versions that were read in a state of the database; None means that the state is unknown."""
         with self._lock:
             if state is None or state != self._state:
                 self._state = state

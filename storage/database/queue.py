@@ -77,9 +77,8 @@ class Queue:
         turn_id: str | None = None,
         sending: bool | None = None,
     ) -> bool:
-        """Lease a question to `owner`, if `open` would return it, and record its progress as `note` does.
-
-        Return whether the question was claimed.
+        """Lease a question to `owner` if `open` would return it, and record progress like `note`; return whether it
+        did.
         """
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         known = _drop_unset(turn_id=turn_id, sending=sending)
@@ -87,10 +86,7 @@ class Queue:
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
-        """Renew all leases of `owner`, and return their tickets.
-
-        A ticket that is missing was taken over by another process.
-        """
+        """Renew all leases of `owner`, and return the tickets; a missing ticket was taken over by another process."""
         own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))

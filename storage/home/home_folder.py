@@ -190,10 +190,7 @@ def holds_passages(file: Path) -> bool:
 
 
 def probe_folder(folder: Path) -> float:
-    """Write a file into a folder, and return by how many seconds the folder's clock is ahead. Raises `HomeUnusable`.
-
-    Blocks.
-    """
+    """Return the seconds by which a folder's clock is ahead, by writing a file. Blocks; raises `HomeUnusable`."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
             before = time.time()

@@ -182,7 +182,7 @@ class _Graph:
         return self._node("Gemm", [states, *dense], f"{name}out", transB=1)
 
     def _rounded_gemm(self, name: str, states: str) -> str:
-        """Add a layer's product as a product of integers, in the form that onnxruntime fuses to one operator."""
+        """Add a layer's matrix product in integers, in the form that onnxruntime fuses to one operator."""
         weight = self._arrays[f"{name}weight"]
         steps = np.maximum(np.abs(weight).max(axis=1), EPSILON) / self._largest
         whole = self._constant(f"{name}whole", np.rint(weight / steps[:, np.newaxis]).astype(np.int8).T)

@@ -46,10 +46,7 @@ _ANSWER = "pinned_answer"  # key in the body of an example: the answer that is p
 
 @dataclass(frozen=True)
 class ApprovedExamples:
-    """The answers that admins approved as examples or pinned; each change is logged.
-
-    Every method raises `StorageError`.
-    """
+    """The answers that admins approved or pinned; each change is logged. Every method raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now

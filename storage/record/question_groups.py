@@ -22,10 +22,7 @@ class QuestionGroup(Generic[T]):
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Add each question to the group whose first question is most similar, or to a new group.
-
-    The largest group is first.
-    """
+    """Group each question with the most similar first question of a group, or alone; return the largest group first."""
     listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []

@@ -42,7 +42,7 @@ def take_screenshot(page: str, program: str) -> bytes:
 
 
 def _crop(made: Path) -> bytes:
-    """Return a picture without the blank space at its end, in few colours."""
+    """Return a picture without the blank space at its bottom, in few colours."""
     with Image.open(made) as opened:
         whole = opened.convert("RGB")
     box = ImageChops.difference(whole, Image.new("RGB", whole.size, "white")).getbbox() or (0, 0, WIDTH, 1)

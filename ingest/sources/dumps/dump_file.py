@@ -39,10 +39,7 @@ class DumpError(SourceUnavailable):
 
 
 def refuse_single(address: str, known: Mapping[str, str]) -> NoReturn:
-    """Raise `SingleReadUnsupported`, as the position of a page in a dump is unknown.
-
-    This is the method `one` of all dumps.
-    """
+    """Raise `SingleReadUnsupported`, as a page's position in a dump is unknown. The method `one` of all dumps."""
     del known
     raise SingleReadUnsupported(
         f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",

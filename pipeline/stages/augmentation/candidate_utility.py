@@ -40,7 +40,10 @@ async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 async def propose(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Have the model write a candidate over the evidence, with feedback on the last one. Raises any `PipelineError`."""
+    """Have the model write a candidate over the evidence, with feedback on the previous one.
+
+    Raises any `PipelineError`.
+    """
     earlier = memory.latest if memory.latest and memory.latest.sentences else None
     refused, feedback = (format_draft(earlier.sentences), earlier.feedback) if earlier else ("", "")
     notes, context = memory.evidence, memory.context

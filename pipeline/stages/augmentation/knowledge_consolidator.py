@@ -72,10 +72,7 @@ def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
 
 
 def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) -> tuple[EvidenceChain, ...]:
-    """Return a chain for each sentence alone, and one for each pair with a sentence from the page of an entity in it.
-
-    Pure.
-    """
+    """Return a chain for each sentence, and for each pair with a sentence from the page of an entity in it. Pure."""
     alone = [EvidenceChain((sentence,)) for sentence in sentences]
     described = {entity.name: collect_sentences((entity.hit,)) for entity in linked}
     hops = [
