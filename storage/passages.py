@@ -248,9 +248,7 @@ class PassageStore:
             await self.tidy()  # another home committed between the two
 
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
-        """Embed a corpus's passages that lack vectors, and pass their number to `progress`; an interrupted call
-        resumes.
-        """
+        """Embed a corpus's passages that lack vectors, passing their number to `progress`. May be interrupted."""
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]

@@ -108,7 +108,7 @@ def _gain(scale: str) -> Take:
 
 
 def _abstained(*, answerable: bool) -> Take:
-    """Return a function that takes whether a turn abstained, of turns that are `answerable`, or of the others."""
+    """Return a function that measures abstentions among the turns that are, or are not, `answerable`."""
     return _mean(lambda _, judged: judged.abstained if judged.answerable is answerable else None)
 
 

@@ -267,7 +267,7 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
 
 
 def _read_points(series: Element, name: str) -> dict[int, str]:
-    """Return the values or labels of a series by position, as the chart stores them; of nested labels, the innermost."""
+    """Return the values or labels of a series by position, as the chart stores them; the innermost of nested labels."""
     source = series.find(f"{{*}}{name}")
     cache = (
         None

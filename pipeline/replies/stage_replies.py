@@ -1,4 +1,4 @@
-"""Parse the replies of all stages except verdicts: a query, bullets, timed claims, a draft, feedback on a draft. Pure."""
+"""Parse the replies of all stages except verdicts: a query, bullets, timed claims, a draft, feedback on it. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -77,9 +77,7 @@ class Queue:
         turn_id: str | None = None,
         sending: bool | None = None,
     ) -> bool:
-        """Lease a question to `owner` if `open` would return it, and record progress like `note`; return whether it
-        did.
-        """
+        """Lease a question to `owner` if `open` would return it, and record progress; return whether it was claimed."""
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         known = _drop_unset(turn_id=turn_id, sending=sending)
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)

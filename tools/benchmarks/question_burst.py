@@ -93,7 +93,7 @@ def burst(
     by: Annotated[str, typer.Option(help="How to ask: mention or command; empty for both.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Ask many questions at once on both platforms, by mentions and by commands, of the extractive system.
+    """Ask the extractive system many questions at once on both platforms, by mentions and by commands.
 
     Prints how soon they are acknowledged (Discord does not acknowledge mentions), when a person sees a first sign, and
     when the last answer is complete. The exit status is 1 if a limit does not hold.

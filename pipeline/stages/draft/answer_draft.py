@@ -308,7 +308,7 @@ class ReplySpeaker:
         return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
-        """Say a replacement unless it was said before; return whether it is said now. Links and mentions are rejected."""
+        """Say a replacement unless it was said already; return whether it has been. Links and mentions are rejected."""
         left = self._drop_beginning(sentence)
         if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
