@@ -100,7 +100,10 @@ def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
-    """Return the end of the part that begins at `start`: after a clause in its second half, or after a word."""
+    """Return the end of the part that begins at `start`.
+
+    It is after the last clause that ends in the part's second half, or else after the last word that fits.
+    """
     fitting = bisect_right(borders, room, key=lambda at: measure_words(sentence[start:at]))
     if not fitting:
         # A single word that does not fit is cut if it is too long to be a word.

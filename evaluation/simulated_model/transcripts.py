@@ -47,7 +47,7 @@ def fingerprint(text: str) -> str:
 
 
 def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
-    """Restore a stored reply: its checksums are replaced by the words and line numbers that they stand for in a prompt.
+    """Restore a stored reply for a prompt: the prompt's words and line numbers replace their checksums.
 
     The number of a line that is missing there is dropped. With `nearest`, the number of the line with most words in
     common is used instead, because notes can be reworded.

@@ -328,7 +328,10 @@ def _count_repeats(turn: MeasuredTurn) -> int:
 
 
 def _count_rounds(path: Sequence[PathLeg]) -> int:
-    """Return how many model calls follow each other on a path, by the seconds on a server that takes 1 s for each."""
+    """Return how many model calls follow each other on a path.
+
+    A server that takes one second for each call would need as many seconds.
+    """
     return round(split_seconds(path, IN_ROUNDS, 0.0)["server"])
 
 

@@ -38,7 +38,7 @@ StepKind = Literal["model", "search", "prompt", "check", "think"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The step for which another step waited, and the time of its end, or of the piece that was waited for."""
+    """The step for which another step waited, and when it ended, or when the piece waited for arrived."""
 
     step: int
     at: float

@@ -286,7 +286,7 @@ def _is_decoration(element: Element) -> bool:
 
 
 def _caption(element: Element) -> str:
-    """Return the caption of a picture or control; empty if it has none, or only one that readers do not need."""
+    """Return the caption of a picture or control; empty if it has none, or one that is useless to readers."""
     named = (element.get(name) for name in ("alt", "aria-label", "title"))
     caption = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
     return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption

@@ -250,7 +250,10 @@ def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a template tag alone on its line that prints nothing, or opens or closes a block: it ends a paragraph."""
+    """Read a template tag that is alone on its line and so ends a paragraph.
+
+    Only tags that print nothing, or that open or close a block, are read here.
+    """
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or state.sCount[line] < state.blkIndent:
         return False

@@ -370,7 +370,10 @@ def _join_flowing_lines(lines: Sequence[TextLine], vocabulary: Counter[str]) -> 
 
 
 def _choose_hyphen(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """Return "-" if a divided word keeps its hyphen: the document has its first part as a word, not the whole."""
+    """Return "-" if a word that is divided at the end of a line keeps its hyphen, else "".
+
+    It does if the document has the first part as a word of its own, but not the whole word without hyphen.
+    """
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:

@@ -284,7 +284,10 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Split off the title rows at the top: rows with one cell as wide as the table, or alone above an empty row."""
+    """Split off the title rows at the top.
+
+    A title row has a single cell that spans the table, or a single filled cell above an empty row.
+    """
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
         filled = {cell for cell in grid[count] if texts[cell]}

@@ -31,7 +31,7 @@ WRITE_ATTEMPTS = 3
 
 
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
-    """Bring the document with this address or key up to date, and return a report; None if the source does not have it.
+    """Bring the document with this address or key up to date, and return a report; None if the source lacks it.
 
     A document that was forgotten on purpose is restored, because the caller names it. If its source can only be read as
     a whole, the next refresh restores it.

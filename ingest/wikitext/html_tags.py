@@ -117,7 +117,7 @@ def replace_tags(text: str) -> str:
 
 
 class _Lookahead:
-    """Finds the next position of a few strings, and remembers it, so that the text is not searched for it twice."""
+    """Finds the next position of given strings, and remembers it, so that no text is searched for them twice."""
 
     def __init__(self, text: str) -> None:
         self.text = text

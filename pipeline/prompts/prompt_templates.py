@@ -47,7 +47,7 @@ def draw_delimiter(random: Random, text: str) -> str:
 
 
 def flatten_line(text: str) -> str:
-    """Return a text on one line, so that no part of it looks like a prompt line, and without control tokens."""
+    """Return a text on one line and without control tokens, so that no part of it looks like a line of the prompt."""
     return _CONTROL_TOKENS.sub(lambda mark: f"{mark[0]} " if mark[0] != ">" else " >", " ".join(text.split()))
 
 

@@ -116,7 +116,7 @@ def _join_spaces(line: str) -> str:
 
 
 def find_labelled(text: str, *labels: str) -> str | None:
-    """Return the text after a label and a colon, in the last line that begins so; None if no line does."""
+    """Return the text after a label and a colon, from the last line that begins with these; None if none does."""
     opening = re.compile(rf"\s*(?:[-*•]\s+)?(?:{'|'.join(map(re.escape, labels))})\s*[:：=]\s*(.*)", re.IGNORECASE)
     values = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
     return values[-1].strip() if values else None

@@ -1,4 +1,4 @@
-"""Build findings: statements with the sentences that support them, each once; of rivals, the newer first."""
+"""Build findings: statements, each once, with the sentences that support them. Of rivals, the newer comes first."""
 
 import re
 from collections.abc import Iterable, Sequence

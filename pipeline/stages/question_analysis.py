@@ -158,7 +158,7 @@ def _earlier_questions(talk: Conversation) -> list[Turn]:
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
-    """Return the replacement in a follow-up that has no verb or pronoun: "in Bergen?" in "And in Bergen?"; else ""."""
+    """Return what a follow-up without verb or pronoun replaces: "in Bergen?" for "And in Bergen?"; otherwise ""."""
     opener = rules.openers.match(text := " ".join(text.split()))
     rest = text[opener.end() :].strip(" ,") if opener else text
     full = len(words(rest)) > MAX_ELLIPTIC or rules.verbs.search(rest) or rules.pronouns.search(rest)
@@ -205,7 +205,10 @@ def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
-    """Return whether a pronoun has no antecedent: for "it", a name or a word with an article; for "its", any word."""
+    """Return whether a pronoun has no antecedent in the text.
+
+    An antecedent of "it" is a name or a word with an article; of "its", any content word.
+    """
     pronoun = rules.pronouns.search(text)
     possessive = rules.possessives.search(text)
     before = text[: pronoun.start()] if pronoun else ""

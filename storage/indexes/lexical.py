@@ -204,7 +204,7 @@ class LexicalIndex:
     def _find_all(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float] | None:
-        """Search all corpora at once, and keep the hits of these corpora; that is faster if they are most of the index.
+        """Search the whole index, and keep the hits of these corpora. That is faster if they are most of the index.
 
         Return None if these corpora are too small a part, or if hits of theirs might be missing.
         """

@@ -299,7 +299,7 @@ def _document_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _select_citing(wanted: RecordFilter) -> Select[int]:
-    """Select the numbers of the turns that cite a document or list it as nearest; it is given by key or title."""
+    """Select the numbers of the turns that cite a document, or list it as a nearest page. Key or title names it."""
     titles = document_titles.c
     named = or_(titles.document == wanted.document, func.lower(titles.title) == wanted.document.lower())
     keys = select(titles.corpus, titles.document).where(named)
@@ -343,7 +343,7 @@ def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
 
 
 def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the begin and end of each step between `since` and `until`, which cut the first and the last step short."""
+    """Yield the begin and end of each step from `since` to `until`. The first and the last may be incomplete."""
     begin = since
     while begin < until:
         day = begin.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)

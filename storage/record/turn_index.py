@@ -238,7 +238,7 @@ def _index_documents(connection: Connection, closed: Mapping[int, Mapping[str, A
 
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
-    """Return the documents that these values name, each with its title; `key` is the name of the field with its key."""
+    """Return the documents in these JSON objects, with their titles. `key` is the field with a document's key."""
     rows = _objects(named)
     return {(_text(row.get("corpus")), _text(row.get(key))): _text(row.get("title")) for row in rows}
 
@@ -331,7 +331,10 @@ class Spending:
     database: Database
 
     async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
-        """Return the cost of the turns closed since a moment; optionally of a user or a channel (`slack:T1/U1`)."""
+        """Return the total cost of the turns closed since a moment, optionally only of one user or channel.
+
+        Both are named as in `slack:T1/U1`.
+        """
         sums = func.coalesce(func.sum(spending.c.tokens), 0), func.coalesce(func.sum(spending.c.cost), 0.0)
         query = select(func.count(), *sums).select_from(spending).where(spending.c.at >= since)
         if platform_user:

@@ -185,7 +185,7 @@ _MOST_SHOWN = 4000  # characters of a section
 
 
 def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
-    """Yield questions in the order in which to try them: the kinds take turns by their shares, and the best come first.
+    """Yield questions in the order in which to try them: kinds in turn by their shares, and the best first.
 
     A question with answers in two places or documents is dropped, because no single passage is the right one.
     """

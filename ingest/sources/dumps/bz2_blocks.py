@@ -63,7 +63,10 @@ def split_ranges(path: Path) -> Iterator[BlockRange]:
 
 
 def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | None, int]:
-    """Return the content of the block at bit `start`, and its end, the first of `ends` that fits; None if none does."""
+    """Return the content of the block that begins at bit `start`, and the bit where it ends.
+
+    That is the first of `ends` with which the block can be unpacked. If there is none, the content is None.
+    """
     for end in ends:
         bits = int.from_bytes(packed[start // 8 : (end + 7) // 8]) >> (-end % 8)
         bits &= (1 << (end - start)) - 1

@@ -95,7 +95,7 @@ class DumpSurvey:
             self._database.commit()
 
     def stamp(self, names: Iterable[str], digest: bytes) -> None:
-        """Set the digest of these streams, which are the parts of one file, after the file was read to its end."""
+        """Set the digest of these streams, which are all parts of one file, once the file has been read to its end."""
         self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, name) for name in names])
 
     def note_unreadable(self, name: str, key: str, reason: str) -> None:

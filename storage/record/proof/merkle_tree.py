@@ -73,7 +73,10 @@ def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[b
 
 
 def _split(first: int, last: int) -> int:
-    """Return where the right part of a range begins; the left part is the largest power of two below its length."""
+    """Return where the right part of a range begins.
+
+    The left part has the largest power of two of leaves that is less than the range's length.
+    """
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
@@ -95,7 +98,10 @@ def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
 
 
 def _climb_left(place: int, last: int) -> Node:
-    """Go up to the first level where the node is a right child or the root; return its place and the last place."""
+    """Go up to the first level where the node is a right child or the root.
+
+    Return the places of the node and of the last node at that level.
+    """
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last
