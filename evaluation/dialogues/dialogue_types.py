@@ -96,7 +96,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim from a reply, and its verdict by passages of the corpora."""
+    """A claim from a reply, with a verdict from comparing it with passages of the corpora."""
 
     text: str
     verdict: Verdict

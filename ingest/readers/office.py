@@ -144,10 +144,7 @@ _SHAPES = {
 
 
 class _EquationPart(str):
-    """The text of a part of an equation.
-
-    Formatted with a specification, it gets brackets unless it is one word or number.
-    """
+    """The text of a part of an equation. `f"{part:one}"` adds brackets unless it is a single word or number."""
 
     __slots__ = ()
 

@@ -54,7 +54,10 @@ def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
 
 
 def _measure_errors(text: str) -> float:
-    """Return the share of signs of a wrong encoding: signs in words, half-width kana, Chinese in Korean text."""
+    """Return the share of characters typical of a wrong encoding.
+
+    These are signs within words, half-width kana, and Chinese characters in Korean text.
+    """
     mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
     return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
 

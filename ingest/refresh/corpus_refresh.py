@@ -318,10 +318,7 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
 
 
 async def _collect_failures(run: _RunState, batches: BatchReader) -> list[tuple[str, str]]:
-    """Return the unreadable documents.
-
-    If the listing has only changes, add those known from before that it does not name.
-    """
+    """Return the unreadable documents. A listing of changes may omit earlier ones, so these are added."""
     failures = list(run.report.failures)
     if batches.listing.whole:
         return failures

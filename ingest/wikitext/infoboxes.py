@@ -157,7 +157,7 @@ def _split_name(name: str) -> list[str]:
 
 
 def _is_styling(name: str) -> bool:
-    """Return whether an argument is about a picture or appearance; by whole words, so `children` is not `child`."""
+    """Return whether an argument is about a picture or appearance. Whole words count: `children` is not `child`."""
     words = _split_name(name)
     if not words:
         return not name.strip()

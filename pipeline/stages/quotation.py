@@ -229,7 +229,7 @@ def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) 
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield candidates. Those on other pages than the best one get the chance 0: they share only the new word."""
+    """Yield candidates; those on other pages than the best get the chance 0: only a follow-up's new word fits them."""
     for candidate in ranked:
         passage, best = candidate.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)

@@ -39,7 +39,7 @@ class PreparedEntries:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The entries. Every method is one transaction, and raises `StorageError`."""
+    """The entries of the record. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now

@@ -75,7 +75,7 @@ class DateMention:
 
 
 def find_dates(text: str) -> list[DateMention]:
-    """Return the dates of a text in order: 3 May 1990, May 3, 1990, 3 May, May 3 and May 1990."""
+    """Return the dates of a text in order. A date has day, month and year, or day and month, or month and year."""
     return [_date(match) for match in _date_pattern().finditer(text)]
 
 

@@ -77,7 +77,7 @@ def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
 
 
 def fetch_touched(api: MediaWikiApi, start: datetime, namespaces: tuple[int, ...]) -> TouchedPages:
-    """Return the pages that recent changes and logs name since `start`. Raises `SourceUnavailable`."""
+    """Return the pages named in recent changes and logs since `start`. Raises `SourceUnavailable`."""
     touched = TouchedPages()
     # Not rctoponly: protecting a page creates a revision that is not a recent change but hides the edit before it.
     query = {"list": "recentchanges", "rcdir": "newer", "rctype": "edit|new", "rcprop": "ids|title", "rclimit": "max"}
