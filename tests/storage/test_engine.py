@@ -232,7 +232,7 @@ def test_missing_postgresql_driver_is_reported_with_a_hint(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("url", ["mysql://me:secret@host/name", "nonsense secret", "sqlite:///secret.db"])
 def test_url_of_another_database_is_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(DatabaseUnusable, match="Footnote knows") as caught, open_database(url, home=tmp_path):
+    with pytest.raises(DatabaseUnusable, match="Footnote supports") as caught, open_database(url, home=tmp_path):
         pass
 
     assert "secret" not in str(caught.value) + caught.value.hint
