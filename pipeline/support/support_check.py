@@ -7,10 +7,10 @@ there may be judged by a model, if there is one.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
@@ -24,6 +24,7 @@ from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words
 from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
+T = TypeVar("T", str, tuple[str, ...])
 _PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
 _LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)]|(?:[QA]|Question|Answer)\d{0,3}:|Q\d{0,3}\.)\s+(?=\S)")
 _SILENT_MARKS = frozenset(',.;:"!—')
@@ -258,15 +259,8 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     The sentence may begin with a list mark, and a table's rows may be written as prose. A part of a sentence is not a
     quotation: "the office closes early" does not quote "Nobody knows whether the office closes early".
     """
-    normalised = _normalise_space(sentence)
-    mark = _LIST_MARK.match(normalised)
-    for passage in passages if normalised else ():
-        stands = normalised in _normalise_space(passage.text)
-        if not stands and passage.kind is not PassageKind.TABLE:
-            continue
-        if _is_run(normalised, passage) or (mark and stands and _is_run(normalised[mark.end() :], passage)):
-            return passage.id
-    return ""
+    wanted = _normalise_space(sentence)
+    return next((passage.id for passage in passages if wanted and _has_run(passage, wanted, _normalise_space)), "")
 
 
 def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
@@ -277,9 +271,8 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
     plain = _list_plain_words(sentence)
     if len(plain) < MIN_CONTENT_WORDS:
         return ""
-    return next(
-        (passage.id for passage in passages if _may_have_words(passage.text, plain) and _has_run(passage, plain)), ""
-    )
+    likely = (passage for passage in passages if _may_have_words(passage.text, plain))
+    return next((passage.id for passage in likely if _has_run(passage, plain, _list_plain_words)), "")
 
 
 def _may_have_words(text: str, wanted: Sequence[str]) -> bool:
@@ -288,44 +281,25 @@ def _may_have_words(text: str, wanted: Sequence[str]) -> bool:
     return not low.isascii() or all(word in low for word in wanted if word.isalnum())
 
 
-def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
-    """Return whether neighbouring sentences of a passage have exactly these plain words."""
-    if passage.kind is PassageKind.TABLE:
-        return any(_list_plain_words(run) == wanted for run in _list_runs(passage.text, passage.kind))
-    read = _read_plain_words(passage.text, passage.kind)
-    for place, (opening, _) in enumerate(read):
-        run, most = opening, len(wanted) + _LONGEST_CONNECTIVE
-        for _, following in read[place + 1 :]:
-            if len(run) >= len(wanted) and _drop_connective(run) == wanted:
-                return True
-            if len(run) > most:
-                break
-            run += following
-        if _drop_connective(run) == wanted:
-            return True
+def _has_run(passage: Passage, wanted: T, normalise: Callable[[str], T]) -> bool:
+    """Return whether neighbouring sentences of a passage, normalised, are `wanted`; rows of a table also as prose."""
+    text, spans, before = passage.text, find_quotable_spans(passage), 0
+    for place, (start, first_end) in enumerate(spans):
+        for opening in (start, before) if text[before:start].strip() else (start,):  # without and with its list mark
+            for _, end in spans[place:]:
+                run = text[opening:end]
+                shown = [normalise(form) for form in dict.fromkeys((run, write_rows(run, passage.kind)))]
+                if wanted in shown:
+                    return True
+                if min(map(len, shown)) > len(wanted) + _LONGEST_CONNECTIVE:
+                    break
+        before = first_end
     return False
 
 
-@lru_cache(maxsize=256)
-def _read_plain_words(text: str, kind: PassageKind) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """Return each sentence's words twice: as it opens a run, and as it continues one, with its list mark."""
-    spans = _find_quotable_spans(text, kind)
-    ends = (0, *(end for _, end in spans))
-    return tuple(
-        (_drop_silent_marks(text[start:end]), _drop_silent_marks(text[before:end]))
-        for before, (start, end) in zip(ends, spans, strict=False)
-    )
-
-
+@lru_cache(maxsize=2048)
 def _list_plain_words(text: str) -> tuple[str, ...]:
-    return _drop_connective(_drop_silent_marks(text))
-
-
-def _drop_silent_marks(text: str) -> tuple[str, ...]:
-    return tuple(word for word in tokenize(_normalise_space(text)).low if word not in _SILENT_MARKS)
-
-
-def _drop_connective(low: tuple[str, ...]) -> tuple[str, ...]:
+    low = tuple(word for word in tokenize(_normalise_space(text)).low if word not in _SILENT_MARKS)
     return next((low[len(led) :] for led in _CONNECTIVES if low[: len(led)] == led), low)
 
 
@@ -342,42 +316,6 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
     missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
     quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
     return tuple(dict.fromkeys((*missed, *([f"the passages say {quotes}"] if quotes else []))))
-
-
-def _is_run(wanted: str, passage: Passage) -> bool:
-    """Return whether neighbouring sentences make up a text, white space normalised; in a table also as prose.
-
-    Only runs are tried whose first sentence begins the text, final stops and ellipses of that sentence aside.
-    """
-    text, kind = passage.text, passage.kind
-    spans = find_quotable_spans(passage)
-    for place, opening in _read_openings(text, kind):
-        if not wanted.startswith(opening):
-            continue
-        for _, end in spans[place:]:
-            run = text[spans[place][0] : end]
-            shown = {_normalise_space(run), _normalise_space(write_rows(run, kind))}
-            if wanted in shown:
-                return True
-            if min(map(len, shown)) > len(wanted) + len("..."):
-                break
-    return False
-
-
-@lru_cache(maxsize=256)
-def _read_openings(text: str, kind: PassageKind) -> tuple[tuple[int, str], ...]:
-    """Return the place and text of each sentence that may open a run; of a table's rows also as prose."""
-    starts = ((place, text[start:end]) for place, (start, end) in enumerate(_find_quotable_spans(text, kind)))
-    both = ((place, shown) for place, said in starts for shown in dict.fromkeys((said, write_rows(said, kind))))
-    return tuple((place, _normalise_space(shown).rstrip(".…")) for place, shown in both)
-
-
-def _list_runs(text: str, kind: PassageKind) -> set[str]:
-    """Return every run of neighbouring sentences, white space normalised; of a table's rows also as prose."""
-    spans = _find_quotable_spans(text, kind)
-    ends = ((start, end) for place, (start, _) in enumerate(spans) for _, end in spans[place:])
-    runs = {text[start:end] for start, end in ends}
-    return set(map(_normalise_space, [*runs, *(write_rows(run, kind) for run in runs)]))
 
 
 def write_rows(text: str, kind: PassageKind) -> str:
