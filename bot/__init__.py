@@ -1,4 +1,4 @@
-"""The bot: platforms, command line, terminal, settings, and the composition root."""
+"""The bot: platforms, the desk, answering, the server, the command line, the pages, and the composition root."""
 
 from functools import cache
 

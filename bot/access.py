@@ -110,7 +110,7 @@ def select_scope(allowed: Sequence[str], requested: Sequence[str]) -> tuple[str,
 async def find_forgotten_documents(manifest: "Manifest", documents: Collection[DocumentId]) -> frozenset[DocumentId]:
     """Return which of the documents were forgotten. Raises `StorageError`.
 
-    A document without a key counts as forgotten if any document of its corpus was: it could be that one.
+    A document without a key counts as forgotten if any document of its corpus was, because it could be that one.
     """
     gone = {corpus: await manifest.forgotten(corpus) for corpus in sorted({corpus for corpus, _ in documents})}
     return frozenset((corpus, key) for corpus, key in documents if gone[corpus] and key in {"", *gone[corpus]})
@@ -132,7 +132,7 @@ def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple
 
 
 def is_operator(asker: Asker) -> bool:
-    """Return whether a question comes from the terminal, a program there, or the pages, and not from a platform."""
+    """Return whether an asker uses the terminal, a program there, or the pages, and not a platform."""
     return asker.kind == "terminal" and asker.platform in {"terminal", "pages", "mcp"}
 
 
@@ -151,7 +151,7 @@ def _is_own_place(asker: Asker) -> bool:
 
 
 def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
-    """Return whether `by` asked the question or is in the channel that shows its answer.
+    """Return whether `by` is an operator or the asker, or is in the channel that shows the answer.
 
     `alone`: the answer was shown to its asker only.
     """

@@ -46,7 +46,7 @@ class Question:
     asker: Asker
     place: Place  # where the answer goes
     conversation: str
-    """Questions of one conversation remember each other and are answered one after another. Unique over all platforms,
+    """Each question of a conversation is answered with the earlier ones, and after them. Unique over all platforms,
     such as `slack:T1/C1/1700000000.000100`."""
     at: datetime  # when it was asked, by the platform's clock
     message: str = ""  # the id of the asking message, which replies refer to; empty for commands

@@ -96,7 +96,10 @@ def _write_answer(answer: Answer) -> str:
 
 
 def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "bot"], str], ...]:
-    """Return the last messages before the question, each with its speaker. The last one is the bot's."""
+    """Return the last messages before the question, each with its speaker.
+
+    The record lacks the speakers: they count as alternating, the last one as the bot.
+    """
     opened = next(entry.body for entry in entries if entry.kind is EntryKind.TURN_OPENED)
     texts = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
     return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))

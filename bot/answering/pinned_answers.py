@@ -264,7 +264,10 @@ async def find_pinned(
     find_forgotten: FindForgotten,
     recall: RecallPassages,
 ) -> StandingAnswer | None:
-    """Return the first valid answer pinned to the last question and readable in `scope`. Raises `StorageError`."""
+    """Return the first valid answer that is pinned to the conversation's question and readable in `scope`.
+
+    Raises `StorageError`.
+    """
     asked = normalize_question(talk.question.text)
     for pinned in filter(None, map(read_pinned, examples)):
         if normalize_question(pinned.question) != asked or not set(pinned.corpora) <= set(scope):

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Answer a question within the asker's scope, and record the turn.
 
-    Other errors become a failed result.
+    Errors other than these become a failed result.
 
     Raises:
         UnknownCorpus: a corpus was named that the asker cannot read.

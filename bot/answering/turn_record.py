@@ -136,7 +136,7 @@ def _build_step(turn_id: str, step: Step) -> LogEntry:
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
-    """Return all fields of a search hit, and its id, title and address, which are all that lists of pages need."""
+    """Return a search hit as recorded: its fields, and also its id, title and address, which lists of pages read."""
     named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
     return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
 

@@ -104,7 +104,7 @@ class AnswerActions:
     async def feedback(
         self, ticket: int, by: Asker, what: Literal["up", "down"], comment: str = "", *, language: str = ""
     ) -> str:
-        """Record a user's rating of an answer, and return the thanks. A repeated rating is not recorded again."""
+        """Record a user's rating of an answer, and return a sentence of thanks. A repeated rating is not recorded."""
         async with self._act(ticket, by, language) as turn:
             if turn.record.result is None:
                 raise turn.denied("acting_later")

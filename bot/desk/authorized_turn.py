@@ -98,8 +98,9 @@ class AuthorizedTurn:
 async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> AuthorizedTurn:
     """Load a turn for a user.
 
-    Raises `ActionDenied`, always in the same words, if the ticket is unknown, its answer may not be seen by this user,
-    or it cites a forgotten page; `StorageError`; and `ValueError` for an unknown format of the record.
+    Raises `ActionDenied` if there is no turn yet, or if the user may not see it. In the second case, the words are the
+    same as for an unknown ticket. A turn that was retracted or cites a forgotten page is denied to everyone. Also
+    raises `StorageError`, and `ValueError` for an unknown format of the record.
     """
     here = await find_searchable_corpora(app, by)
     row = await app.queue.get(ticket)

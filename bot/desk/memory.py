@@ -120,10 +120,10 @@ async def _fetch_history(
 async def _drop_own_messages(
     app: App, messages: Sequence[ConversationMessage], question: Question, scope: Collection[str]
 ) -> tuple[ConversationMessage, ...]:
-    """Drop our own messages; recorded answers are remembered from the log or not at all.
+    """Return the messages without our own: our answers are remembered from the log or not at all.
 
-    Our messages that the log lacks are returned if every existing corpus is readable here, because their sources are
-    unknown.
+    Our messages that the log lacks have unknown sources, so they are returned only if every existing corpus is readable
+    here.
     """
     if all(message.user for message in messages):
         return tuple(messages)

@@ -73,7 +73,7 @@ async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterato
 
 
 async def wait_for_first(*work: Awaitable[object]) -> None:
-    """Wait until one of the awaitables has ended. Tasks that were passed in then continue; the others are cancelled."""
+    """Wait until one of the awaitables has ended. Then unfinished coroutines are cancelled; tasks continue."""
     waiting = [asyncio.ensure_future(awaitable) for awaitable in work]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -107,7 +107,9 @@ async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language
 
 
 async def check_call_budget(app: App, user: str, *, in_progress: int, now: datetime, language: str) -> BudgetDecision:
-    """Decide on a program's question, which is never queued, by its recorded turns. Raises `StorageError`.
+    """Decide on a question by a program, which is never queued, by the program's recorded turns.
+
+    Raises `StorageError`.
 
     `in_progress` counts the turns of this `user` whose end is not recorded yet, this one included.
     """
@@ -186,7 +188,7 @@ def render_unverified_notice(text: str, answered: TurnResult, language: str) -> 
 def open_desk(app: App, platforms: Mapping[str, Platform], *, clock: Clock | None = None) -> Desk:
     """Return the desk of an opened app; it works within `desk.running()`.
 
-    `platforms`, by name, may be filled until the desk runs, because they are built with the desk.
+    `platforms`, by name, may be filled until the desk runs, because building a platform needs the desk.
     """
     clock = clock or Clock()
     policy = TurnPolicy(app, clock)
@@ -279,7 +281,10 @@ class TurnPolicy:
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
     async def _is_still_readable(self, scope: frozenset[str], question: Question, result: TurnResult) -> bool:
-        """Return whether a quoted answer may be shown: its planned `scope` is still readable. False if unsure."""
+        """Return whether the turn's `scope` is still readable, and nothing behind the answer forgotten.
+
+        Returns False if that is unsure, as for an answer with checked claims.
+        """
         # Only the record has the passages that claims were compared with.
         documents = result.cited_documents | result.remembered
         if (

@@ -96,7 +96,7 @@ class RecordUpkeep:
         before, why = now - timedelta(days=record.keep_days), f"kept for {record.keep_days} days"
         done = await erasure.erase(ErasureTarget(before=before), why=why, by="settings", whole=False)
         if done.entries:
-            log.info("erased texts that are older than [record] keep_days: of %d turns", done.turns)
+            log.info("erased the texts of %d turns older than [record] keep_days", done.turns)
 
 
 @asynccontextmanager

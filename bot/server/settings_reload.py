@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class _NamesRead(NamedTuple):
-    """The result of resolving channel names in the settings: the id of each, and how each was read."""
+    """Channel names of the settings: the ids of those that were resolved, and the result of reading each."""
 
     ids: Mapping[str, str]
     readings: Sequence[NameReading]

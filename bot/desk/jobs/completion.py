@@ -76,7 +76,10 @@ def build_stop_entry(turn_id: str, *, by: str) -> LogEntry:
 
 
 async def send_apology(job: Job, error: Exception) -> DeliveryResult:
-    """Notify the asker, if possible, that something failed on our side."""
+    """Notify the asker, if possible, that something failed on our side.
+
+    If the bot was not addressed and has posted nothing, it posts no apology.
+    """
     job.log(logging.ERROR, "a turn failed", error)
     # Only the error's type is recorded: its message may contain anything.
     why, writer = type(error).__name__, job.writer
@@ -106,7 +109,7 @@ async def send_unrecorded_notice(job: Job, error: StorageError) -> DeliveryResul
 
 
 async def release_job(job: Job) -> None:
-    """Leave a job to the next start, and announce that in its posts."""
+    """Leave a job to the next start, and announce the restart in its posts if they can be edited."""
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
             await job.writer.settle()  # a first post may be in progress

@@ -79,7 +79,7 @@ class Interrupt(IntEnum):
 
 
 class JobInterrupted(Exception):
-    """A job's work was cancelled for an interrupt."""
+    """A job's work was cancelled by an interrupt."""
 
 
 AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]

@@ -136,7 +136,10 @@ class MessageWriter:
             self.posted = PostedMessages()
 
     async def has_posted(self) -> bool:
-        """Return whether something is posted, or may be if the platform cannot be asked. Raises `PlatformError`."""
+        """Return whether something is posted, or whether it may be and the platform cannot be asked.
+
+        Raises `PlatformError`.
+        """
         await self.settle()
         if self.ways.reads_back and self._sending and not (self.posted or self._muted):
             self.posted = await self.call_patiently(self._find_posts)

@@ -117,7 +117,7 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job; return whether this process may run it. Only a retraction waits for the database.
+    """Claim a job; return whether this process may run it. A retraction waits for an unreachable database.
 
     This also stores the id of the first turn, and the fact that posting begins.
     """
@@ -182,7 +182,7 @@ async def _find_next_step(job: Job) -> RecoveryStep:
 
 
 async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | None:
-    """Run `step`; if it is None, the next step."""
+    """Run `step`, by default the next one, and return the result; None if an interrupt has to end the job."""
     step = step or await _find_next_step(job)
     match step.action:
         case RecoveryAction.ASK:

@@ -1,6 +1,6 @@
 """Discord's settings, and its entry in the registry of platforms.
 
-discord.py is imported only if a token is set.
+The library discord.py is imported only if a token is set.
 """
 
 import re
@@ -40,7 +40,7 @@ DiscordIds = Annotated[tuple[str, ...], AfterValidator(_validate_ids)]
 
 
 class DiscordSettings(PlatformSettings):
-    """The table `[discord]`: the app's token and addresses, and the servers and users that it answers."""
+    """The table `[discord]`: the app's token and addresses, and where and whom it answers."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
 
@@ -48,7 +48,7 @@ class DiscordSettings(PlatformSettings):
     api_url: Annotated[str, AfterValidator(_validate_api_url), RESTART] = "https://discord.com/api/v10"
     gateway_url: Annotated[str, AfterValidator(_validate_gateway), RESTART] = "wss://gateway.discord.gg/"
     servers: Annotated[DiscordIds, SCOPE] = ()
-    """The ids of the team's own servers. The bot answers nowhere else."""
+    """The ids of the team's own servers. In other servers, the bot answers nothing publicly."""
     admins: Annotated[tuple[PersonId, ...], require_people_of("discord"), LIVE] = ()
     """Users who may stop and retract any answer; Discord's permissions decide who may use `/footnote`."""
     deny: Annotated[DiscordIds, SCOPE] = ()  # people and roles that are not answered, by their ids

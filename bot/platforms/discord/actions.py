@@ -59,7 +59,7 @@ def build_evidence_message(view: EvidenceView, source: str, page: int, language:
 
 
 def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
-    """Parse a page button into its source, a ticket or `SOURCES`, and the page; None for another button."""
+    """Parse a page button into its source (a ticket or `SOURCES`) and the page; None for another button."""
     source, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
     source = source.partition(":")[2]
     return (source, int(page)) if custom_id.startswith(f"{PAGE}:") and source and is_numeric_id(page) else None
@@ -146,7 +146,7 @@ class DiscordActions:
             await self._retract(invocation, ticket)
 
     async def by(self, invocation: DiscordInvocation) -> Asker:
-        """Return the user of an interaction as an asker, with looked-up facts."""
+        """Return the user of an interaction as an asker, after looking up their rights."""
         return await locate_asker(self._intake.directory, invocation)
 
     async def _press(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
@@ -180,7 +180,7 @@ class DiscordActions:
         return await explain_refusal(action_done, language)
 
     async def _confirm(self, invocation: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
-        """Handle the reply to a confirmation: ask a person about an answer, or retract it."""
+        """Ask the user for a confirmation, or handle its reply: ask a person about an answer, or retract the answer."""
         if doubt is DoubtPrompt.SURE:
             first = build_confirmation(ButtonAction.ASK, invocation.locale)
             await self._replies.say(invocation, first.question, render_confirmation(first, ticket))

@@ -1,4 +1,4 @@
-"""Discord's REST API: its routes, its rate limits by bucket and over all calls, and its error codes.
+"""Discord's REST API: its routes, its error codes, and its rate limits: one per bucket, and one for all calls.
 
 discord.py's own HTTP client is used for its gateway only. It repeats a failed call up to five times, so that a caller
 cannot know whether an earlier try succeeded. It logs addresses, which contain interaction tokens. A call that is
@@ -131,7 +131,7 @@ class RateBucket:
     def awaits(self, now: float) -> bool:
         """Return whether the next call has to wait for a call in flight, whose reply reports the quota.
 
-        The first call is made alone. A new window begins with at most `limit` calls.
+        Until Discord has replied once, only one call is made at a time. A new window begins with at most `limit` calls.
         """
         if not self.known:
             return self.in_flight > 0

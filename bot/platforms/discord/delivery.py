@@ -117,7 +117,10 @@ class ChannelDelivery:
         return choose_channel(place) if self._in_thread or not is_thread_wanted(self._question) else place.channel
 
     async def _post_in_thread(self, body: Json, patience: float) -> Json:
-        """Post a message in the answer's thread, opened first if necessary; use the channel if that is refused."""
+        """Post a message in the answer's thread, and open the thread first if necessary.
+
+        If Discord refuses to open it, post in the channel.
+        """
         try:
             return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
@@ -180,7 +183,7 @@ class InteractionDelivery:
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
 
     async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
-        """Post a page; the first one replaces the deferral."""
+        """Post a page. The first one replaces the deferred reply ("thinking…")."""
         if page == 0:
             return SentMessage(await self._edit_reply(ORIGINAL_REPLY, message, patience))
         if not self._question.only_asker:

@@ -44,9 +44,9 @@ class ServerMember:
 def place_asker(
     asker: Asker, members: Mapping[str, ServerMember], settings: DiscordSettings, readers: Collection[str]
 ) -> Asker:
-    """Return an asker with their rights, which follow from the settings and their memberships by server id; pure.
+    """Return an asker with their rights, which follow from the settings and from `members`; pure.
 
-    In a DM, the memberships in all of the team's own servers count.
+    `members`: the asker's memberships, by server id. In a DM, the memberships in all of the team's own servers count.
     """
     memberships = {guild: member for guild, member in members.items() if member.present}
     names = {f"{guild}/{name}" for guild, member in memberships.items() for name in (asker.user, *member.roles)}
@@ -133,11 +133,11 @@ class DiscordDirectory:
         return self._place(asker, {guild: member for guild, member in known.items() if member})
 
     async def look_up(self, asker: Asker) -> Asker:
-        """Return an asker with looked-up rights; a look-up that fails or takes too long counts as not a member."""
+        """Return an asker with looked-up rights; if a look-up fails or takes too long, they count as not a member."""
         return await self._look_up(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return an asker with their current rights: they may have left since. Raises `PlatformUnavailable`."""
+        """Return an asker with their current rights: they may have left after asking. Raises `PlatformUnavailable`."""
         return await self._look_up(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
 
     async def _look_up(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:

@@ -110,7 +110,7 @@ THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
 
 @dataclass(frozen=True, slots=True)
 class PlaceUpdate:
-    """What an event reports of a server's channels, threads and roles."""
+    """What an event reports about a server's channels, threads and roles."""
 
     guild: str
     channels: tuple[ChannelInfo, ...] = ()

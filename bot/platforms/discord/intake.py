@@ -64,7 +64,7 @@ def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -
 
 
 async def locate_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
-    """Return the user of an interaction as an asker, with looked-up facts."""
+    """Return the user of an interaction as an asker, after looking up their rights."""
     asker = identify_asker(directory, invocation)
     return asker if asker.exclusion else await directory.look_up(asker)
 
@@ -73,7 +73,7 @@ LOOKED_AT = 20  # latest questions among which a user's conversation is searched
 
 
 async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
-    """Return a thread's conversation, which is that of the message that opened it. The two have the same id."""
+    """Return a thread's conversation: that of the message that opened it, which has the thread's id."""
     opener = await app.queue.by_message(channel_id, thread.id)
     return opener.conversation if opener else f"discord:{thread.guild}/{thread.id}"
 
@@ -129,8 +129,8 @@ class DiscordIntake:
     async def welcome(self, entered: events.PlaceUpdate) -> None:
         """Introduce the bot in a server that it joined recently, unless settings turn that off.
 
-        Discord lists all servers at each connection, also old ones. A server may be added to the settings after the bot
-        joined it.
+        Discord lists all servers at each connection, so the time of joining decides whether the bot is new. It need not
+        be new to the minute: a server may be added to the settings after the bot joined it.
         """
         now, enabled = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
         if not (enabled and entered.is_new(now)):

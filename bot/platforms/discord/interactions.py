@@ -284,7 +284,7 @@ class InteractionReplies:
         return await self._reply_first(invocation, SAY, {**build_sentence(words), "components": list(rows)})
 
     async def change(self, invocation: DiscordInvocation, body: Json) -> None:
-        """Edit the deferral, or the message whose button was pressed."""
+        """Edit the deferred reply ("thinking…"), or the message whose button was pressed."""
         application, token = invocation.handle.application, invocation.handle.token
         edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # an edit cannot change who sees it
         call = self._call(EDIT_REPLY, edited, application=application, token=token, message="@original")

@@ -117,7 +117,10 @@ def build_buttons(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
 
 
 def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> JsonObject:
-    """Return the two buttons of a confirmation. `yes_is`: the meaning of the first."""
+    """Return a row with the two buttons of a confirmation.
+
+    `yes_is`: what the first one confirms, asking a person or retracting the answer.
+    """
     yes = build_button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is DoubtPrompt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, build_button(f"{PREFIX}{DoubtPrompt.NO}:{ticket}", sure.no)]}
 
@@ -202,7 +205,7 @@ def _render_plain_page(page: MessagePage) -> DiscordMessage:
 
 
 def _count_work_parts(parts: list[MessagePart]) -> int:
-    """Return how many of a page's first parts report progress; a label belongs to the part after it."""
+    """Return how many parts at a page's start report progress. A label belongs to the part after it."""
     end = next((place for place, part in enumerate(parts) if not _is_work_part(part)), len(parts))
     return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
 

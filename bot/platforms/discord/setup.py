@@ -36,7 +36,7 @@ _UNREACHED = CheckResult("skip", f"{_UNSEEN} Discord cannot be reached.")
 
 
 async def check_discord(scene: Inspection, pacing: DiscordRateLimit | None = None) -> Sequence[CheckResult]:
-    """Check the token, the intents and the bot's permissions."""
+    """Check the token, the intents, the bot's permissions, and the readers and channel names of the settings."""
     settings = DiscordSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.api_url, pacing) as call:
         application = await check_application(settings, call)

@@ -1,6 +1,6 @@
-"""Receive Discord's events through discord.py, with its heartbeats, RESUME and shards.
+"""Receive Discord's events through discord.py, which sends heartbeats, resumes sessions and connects shards.
 
-Settings may redirect the library to a proxy, or to a server of tests.
+Settings may redirect the library to a proxy, or to a test server.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ def redirect_library(route: Route, api_url: str) -> Route:
 
 
 class RedirectedHttp(HTTPClient):
-    """discord.py's HTTP client at other addresses."""
+    """discord.py's HTTP client, redirected to configured addresses."""
 
     def __init__(self, api_url: str, gateway_url: str, **options: Any) -> None:
         super().__init__(**options)
@@ -53,7 +53,7 @@ class RedirectedHttp(HTTPClient):
 
 
 class RedirectedShards(discord.AutoShardedClient):
-    """discord.py's client of several shards at other addresses; empty ones are Discord's own."""
+    """discord.py's client of several shards, redirected to configured addresses; an empty address is Discord's own."""
 
     def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
         self._addresses = api_url, gateway_url

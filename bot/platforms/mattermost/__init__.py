@@ -32,14 +32,14 @@ def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class MattermostSettings(PlatformSettings):
-    """The table `[mattermost]`: a bot account of a server, and the teams and users that it answers."""
+    """The table `[mattermost]`: a bot account of a server, and where and whom it answers."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "MATTERMOST_TOKEN"}
 
     token: Annotated[SecretStr, RESTART] = SecretStr("")
     url: Annotated[str, AfterValidator(_validate_url), RESTART] = ""  # of the server, such as https://chat.example.com
     teams: Annotated[tuple[str, ...], AfterValidator(_validate_teams), SCOPE] = ()
-    """The answered teams, by id or name in addresses. The bot answers in no other team."""
+    """The teams in which the bot answers, by id or by name in addresses. It answers in no other team."""
     admins: Annotated[tuple[PersonId, ...], require_people_of("mattermost"), LIVE] = ()  # who may change channels
     deny: Annotated[tuple[str, ...], AfterValidator(_validate_people), SCOPE] = ()  # ids of users who are not answered
     guests: Annotated[bool, SCOPE] = False  # whether `*` includes guests of the server

@@ -51,10 +51,10 @@ def place_asker(
     settings: MattermostSettings,
     readers: Collection[str],
 ) -> Asker:
-    """Return an asker with their rights, which follow from the settings; pure. `teams`: answered teams they are in.
+    """Return an asker with their rights, which follow from the settings; pure.
 
-    In a DM, memberships in teams count. A channel shared with other servers is not the team's own. For a user of
-    another server, no place is the team's own.
+    `teams`: those of the asker's teams in which the bot answers; in a DM, they decide. A channel that is shared with
+    other servers does not count as the team's own. For a user of another server, no place does.
     """
     direct = asker.kind == "dm"
     names = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
@@ -87,7 +87,10 @@ class MattermostDirectory:
         self._directs = LookupCache[str](self._open_direct, clock)
 
     def listed(self, channel: ChannelInfo) -> bool:
-        """Return whether the bot answers in a channel: in DMs and answered teams. Group channels have no team."""
+        """Return whether the bot answers in a channel: a DM, or a channel of a team in `teams`.
+
+        It does not answer in group messages, which have no team.
+        """
         return channel.direct or channel.team in self.teams
 
     @property
@@ -96,7 +99,7 @@ class MattermostDirectory:
 
     @property
     def teams(self) -> frozenset[str]:
-        """The teams that are answered, by their ids."""
+        """The ids of the teams in which the bot answers."""
         return select_teams(self._us.teams, self.settings.teams)
 
     def learn(self, channel: ChannelInfo) -> None:
@@ -124,7 +127,7 @@ class MattermostDirectory:
         return await self._place(asker, partial(lookup_or_raise, platform="Mattermost"), PATIENT_SECONDS)
 
     async def actor(self, user: str, channel: ChannelInfo, asked: Place | None = None) -> Asker:
-        """Return a user who acts on an answer in a channel, and whether they may moderate there.
+        """Return a user who acts on an answer in a channel as an asker, with whether they may moderate there.
 
         `asked`: the question's place. A user who acts in our DM acts in that place, if they are still a member of it.
         """

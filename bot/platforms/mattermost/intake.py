@@ -172,7 +172,7 @@ class MattermostIntake:
 
 
 class MattermostHistoryReader:
-    """Reads missed posts of the answered teams. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
+    """Reads missed posts where the bot answers. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     platform, asked_at = "mattermost", staticmethod(read_acceptance_time)
 

@@ -156,7 +156,7 @@ def read_mark(post: Json) -> PostMark | None:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """Where the server sends pressed buttons, and the secret that proves them ours."""
+    """The address to which the server sends pressed buttons, and the secret by which we sign ours."""
 
     url: str
     secret: bytes

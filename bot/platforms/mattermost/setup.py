@@ -17,7 +17,7 @@ _TEAMS = "Set [mattermost] teams to the teams in which the bot answers: {known}.
 
 
 async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
-    """Check the token, and whether the bot is in the configured teams."""
+    """Check the token, the configured teams, and the readers and channel names of the settings."""
     settings = MattermostSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.url) as call:
         try:
@@ -44,7 +44,7 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
-    """Report which of the bot's teams are answered, and which configured teams the bot is not in; pure."""
+    """Report in which of its teams the bot answers, and which configured teams it is not in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
         line = f"Mattermost: no team is configured; the bot is in {known}."
@@ -63,7 +63,7 @@ def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequ
 def list_deaf_readers(
     settings: MattermostSettings, joined: Mapping[str, str], readers: Collection[str]
 ) -> Iterator[CheckResult]:
-    """Warn of readers in teams that are not answered, who can read nothing; pure."""
+    """Warn of readers who can read nothing, because the bot does not answer in their teams; pure."""
     answered = {team for team, name in joined.items() if {team, name} & set(settings.teams)}
     for reader in sorted(readers):
         team, _, place = reader.removeprefix("mattermost:").partition("/")

@@ -23,7 +23,7 @@ _TRIES = 5  # attempts of a look-up while the platform is unreachable
 
 @dataclass
 class LookupCache(Generic[T]):
-    """Caches the answers of `look` by name. Concurrent requests for a name share one look-up."""
+    """Caches the answers of the function `look`, by name. Concurrent requests for a name share one look-up."""
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]
@@ -89,7 +89,10 @@ async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, othe
 
 
 async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what: str, *, otherwise: T) -> T:
-    """Return the answer of a look-up; `otherwise` if refused. Raises `PlatformUnavailable` if a retry may succeed."""
+    """Return the answer of a look-up; `otherwise` if it is refused.
+
+    Raises `PlatformUnavailable` if a retry may succeed.
+    """
     try:
         return await look()
     except TimeoutError as error:

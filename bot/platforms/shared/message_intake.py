@@ -56,7 +56,7 @@ def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, 
 
 
 async def find_audience(message: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
-    """Return a message's audience.
+    """Return a message's audience; with `every`, the bot may answer messages that address no one in particular.
 
     Calls `joined` only if the audience depends on the thread, and raises what it raises.
     """

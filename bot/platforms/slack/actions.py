@@ -191,7 +191,7 @@ class SlackActions:
             await self._tell(press, words, await self._build_offer(button[1], by, language) if rated_up else [])
 
     async def comment(self, body: Json) -> Json | None:
-        """Store a submitted comment and return the modal with the outcome; None if it is not ours."""
+        """Store a submitted comment, and return a modal with the outcome; None for another modal."""
         view = read_object(body, "view")
         metadata, _, channel = str(view.get("private_metadata", "")).partition(_SEPARATOR)
         comment = parse_comment({**view, "private_metadata": metadata})
@@ -291,7 +291,10 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 
 def _separate_code(text: str) -> str:
-    """Escape a text that follows code. A leading comma or stop gets no joiner, which would break the code's format."""
+    """Escape a text that follows code.
+
+    An invisible joiner before its leading comma or stop is removed, because it would break the code's format.
+    """
     escaped = escape_mrkdwn(text)
     return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped
 

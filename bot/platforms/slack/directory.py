@@ -204,7 +204,7 @@ class SlackDirectory:
         return info
 
     async def _members(self, group: str) -> frozenset[str]:
-        """Return the members of an enabled user group, from all pages."""
+        """Return the members of an enabled user group, from all pages of Slack's list."""
         members, facts = set[str](), dict[str, Any](usergroup=group)
         while True:
             page = await self._call(GROUP_MEMBERS, facts)

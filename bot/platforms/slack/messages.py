@@ -159,7 +159,7 @@ _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
 def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
-    """Return a block for each row of buttons, and one for both ratings. A repeated action is shown once."""
+    """Return a block for each row of buttons, without ratings and repeated actions, and one block for both ratings."""
     listed = [list(row) for row in rows]
     first = {button.action: button for row in reversed(listed) for button in reversed(row)}
     opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []

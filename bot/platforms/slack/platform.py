@@ -306,7 +306,7 @@ def _render_acknowledgement(question: Question, view: View) -> str:
 
 
 async def _call_or_wait(call: Awaitable[object]) -> None:
-    """Make a call. A message that is still live raises `PlatformUnavailable`, because it will end within minutes."""
+    """Make a call. Raises `PlatformUnavailable` if the message is still live, because it will end within minutes."""
     try:
         await call
     except StreamClosed as error:

@@ -46,7 +46,7 @@ _SECRET_LENGTH = 32
 
 
 async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
-    """Check the tokens and their scopes."""
+    """Check the tokens, their scopes, how events arrive, and the channel names of the settings."""
     settings = SlackSettings.read_from(scene.settings)
     bot = await check_bot(settings, scene.settings.readers)
     arrival = await check_socket(settings) if settings.mode == "socket" else check_http(settings)

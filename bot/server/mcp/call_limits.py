@@ -37,7 +37,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class CallLimits:
-    """Lends a running server's service to calls. Each token has a channel's capacity, and waits only for itself."""
+    """Lends a running server's service to calls. A token's calls wait for each other, like a channel's questions."""
 
     home: LocalService
     clock: Clock = field(default_factory=Clock)

@@ -1,7 +1,7 @@
 """Define the tools' results: as values with a schema, and as text for a model or a person. Pure.
 
-Titles, quotations and passages are untrusted text of documents. They appear between two lines of a mark that does not
-occur between them, so that no document can end its quotation and speak for us.
+Titles, quotations and passages are untrusted text of documents. They appear between two lines with a random
+mark, which does not occur in them, so that no document can end its quotation and speak for us.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

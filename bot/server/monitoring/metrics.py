@@ -55,7 +55,7 @@ class ServerMetrics:
         )
         self._turns = histogram("turn_duration_seconds", "How long turns took.", _TURN_SECONDS, "system")
         self._stages = histogram(
-            "stage_duration_seconds", "How long model calls, by stage, and searches took.", _TURN_SECONDS, "stage"
+            "stage_duration_seconds", "How long searches took, and model calls by stage.", _TURN_SECONDS, "stage"
         )
         self._deliveries = counter(
             "deliveries", "Answers to be shown on a platform, by outcome.", "platform", "outcome"
@@ -222,7 +222,7 @@ def _counter(name: str, text: str, labels: list[str], values: Iterable[tuple[tup
 
 
 class StateCollector(Collector):
-    """Shows the last state that was read, at each scrape."""
+    """Exports, at each scrape, the last state that was read."""
 
     def __init__(self) -> None:
         self.state = ServerState()

@@ -73,7 +73,10 @@ async def _still_holds(
 
 
 def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
-    """Return the page's passage that still contains the cited text, ignoring white space; None if there is none."""
+    """Return the page's passage that still contains the cited passage, apart from white space, or its quotation.
+
+    Returns None if no passage does. A passage of a web page never changes, because only the record stores it.
+    """
     if is_web_corpus(citation.corpus):  # only the record stores its pages
         return _build_cited(citation)
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
@@ -87,7 +90,7 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
 
 
 def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Evidence]:
-    """Return the replacements of a deleted passage: the passages of its page that share the most terms with it."""
+    """Return the replacements of a deleted passage: the passages of its page with the most terms of its quotation."""
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None or not passages:
         return []

@@ -81,7 +81,8 @@ async def reread_document(
 
     For a known or forgotten document, only the sources of its corpora are read; for an unknown one, all `sources` (by
     corpus). Raises `NoSuchDocument` if no source has it, and `SeveralDocuments` if several documents of one corpus have
-    this title. If only one source may have it and fails, its error is raised.
+    this title. If only one source may have it and fails, its error is raised. A forgotten web page is only remembered
+    again, and read when a search engine names it.
     """
     forgotten = await app.manifest.find_forgotten(address)
     if pages := [document for document in forgotten if is_web_corpus(document.corpus)]:
@@ -125,7 +126,7 @@ def select_documents(documents: Sequence[DocumentRef], address: str, corpus: str
 async def _build_unknown_error(
     app: App, address: str, corpus: str, sources: Mapping[str, SourceSettings] | None = None
 ) -> NoSuchDocument:
-    """Return the error for an unknown name, with the corpora searched and similar names."""
+    """Return the error for an unknown or forgotten name, with the corpora searched and similar names."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
         (one, *_) = select_documents(await app.manifest.find_forgotten(address), address, corpus)
@@ -149,7 +150,7 @@ def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
-    """Return the forgotten documents of these corpora with a similar name. The search does not find them."""
+    """Return the forgotten documents of these corpora with a similar name, because the search does not find them."""
     names: dict[str, DocumentRef] = {}
     for document in forgotten:
         if document.corpus in corpora:

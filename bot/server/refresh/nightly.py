@@ -236,7 +236,7 @@ class RefreshCorpus(Protocol):
 
 
 def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
-    """Return when a corpus with a source was last refreshed; None if none ever was."""
+    """Return the time of the latest refresh of any corpus with a source; None if there was none."""
     sources = settings.sources
     done = [info.refreshed for info in corpora if info.name in sources and info.refreshed]
     return max(done, default=None)
