@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from bot.settings.tables.settings_tables import Settings
-from pipeline.kit import Rerank, Supports, SystemEntry, no_reader
+from pipeline.kit import Rerank, Supports, SystemEntry, no_reranking
 from pipeline.llm.model import LLM
 from pipeline.llm.server_load import LoadWatch
 from pipeline.support.support_check import check_verbatim
@@ -78,7 +78,7 @@ class App:
     examines: Supports = check_verbatim  # the local check of claims in `check TEXT`
     llm: LLM | None = None
     load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
-    rerank: Rerank = no_reader
+    rerank: Rerank = no_reranking
     web: WebCorpus | None = None  # the search engine, if one is configured
     versions: Mapping[str, str] = field(default_factory=dict)
     """The versions of code, prompts and models, for the record of each turn."""

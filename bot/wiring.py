@@ -31,7 +31,7 @@ from storage.database.worker_threads import IndexThreads, ThreadPool
 from storage.home.home_folder import lock_home
 from storage.home.record_database import open_record
 from storage.indexes.dense import open_dense_index
-from storage.indexes.embedding import LazyReader, load_answer_reader, load_token_states, open_embedder
+from storage.indexes.embedding import LazyReader, load_cross_encoder, load_token_states, open_embedder
 from storage.indexes.index_state import refuse_lost_database
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -108,7 +108,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             llm=LazyModel(settings.model.plain(), stack, load.observe) if settings.model.configured else None,
             load=load,
             versions=read_versions(store.embedder.name),
-            rerank=LazyReader(load_answer_reader, store.threads.states),
+            rerank=LazyReader(load_cross_encoder, store.threads.rerank),
             web=stack.enter_context(web) if web else None,
             find_position=partial(find_position, database),
         )

@@ -30,7 +30,7 @@ from pipeline.kit import (
     Supports,
     System,
     ask_unconfigured,
-    no_reader,
+    no_reranking,
     stream_unconfigured,
 )
 from pipeline.llm.model import LLM, BudgetMeter
@@ -40,10 +40,10 @@ from pipeline.stages.concurrency import gather_all
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
-from storage.indexes.answer_reader import open_answer_reader
+from storage.indexes.cross_encoder import open_cross_encoder
 from storage.indexes.embedding import TokenStates
 from storage.indexes.minilm import open_token_states
-from storage.types import DenseMode, Evidence
+from storage.types import DenseMode
 
 T = TypeVar("T")
 TERMINAL = Asker(platform="terminal", kind="terminal")
@@ -105,14 +105,14 @@ def open_checker() -> SupportChecker:
     return SupportChecker(read)
 
 
-def open_reader() -> Rerank:
-    """Return the answer reader. It blocks the event loop while it runs."""
-    reader = open_answer_reader()
+def open_reranker() -> Rerank:
+    """Return the cross-encoder. It blocks the event loop while it runs."""
+    encoder = open_cross_encoder()
 
-    async def read(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
-        return reader.read(question, sentences)
+    async def score(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return encoder.score(question, texts)
 
-    return read
+    return score
 
 
 async def run_turn(
@@ -121,7 +121,7 @@ async def run_turn(
     *,
     search: Search,
     compare: Compare,
-    rerank: Rerank = no_reader,
+    rerank: Rerank = no_reranking,
     supports: Supports,
     now: datetime,
     random: Random,

@@ -35,8 +35,8 @@ Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
 """Returns at most that many hits of the turn's scope, best first. An outage raises `SearchUnavailable`."""
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
 """Returns the cosine of a text with each of several others, by the embedder that indexed the passages."""
-Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
-"""Returns how well each sentence answers a question, read in its context; empty without a reader."""
+Rerank = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
+"""Returns the log-odds of each passage or sentence to answer a question; empty if nothing is reranked."""
 
 
 class Supports(Protocol):
@@ -67,8 +67,8 @@ Judge = Callable[[CitedSentence, str], Coroutine[Any, Any, bool]]
 shows what its pronouns mean."""
 
 
-async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
-    del question, sentences
+async def no_reranking(question: str, texts: Sequence[str]) -> Sequence[float]:
+    del question, texts
     return ()
 
 
@@ -156,7 +156,7 @@ class Kit:
     """Calls a function that computes for long, without blocking the event loop."""
     busy: Callable[[], bool] = lambda: False
     """Whether a model call would have to wait now, so that waiting calls can be merged."""
-    rerank: Rerank = no_reader
+    rerank: Rerank = no_reranking
     corpora: int = 1  # how many corpora are in the turn's scope
     engine: Search | None = None
     """The search engine of the scope, whose `k` counts pages; None if the corpora are searched instead."""

@@ -45,6 +45,7 @@ from pipeline.kit import (
     System,
     SystemEntry,
     ask_unconfigured,
+    no_reranking,
     stream_unconfigured,
 )
 from pipeline.llm.model import BudgetMeter
@@ -127,7 +128,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         engine=recorder.engine,
         compare=app.passages.compare,
         demos=demos,
-        rerank=app.rerank,
+        rerank=no_reranking if turn.effort == "quick" else app.rerank,
         supports=supports,
         say=gate.say,
         judge=gate.judge,

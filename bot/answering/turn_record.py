@@ -22,19 +22,19 @@ from bot.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
-from storage.indexes.embedding import READER_SHA256
+from storage.indexes.embedding import CROSS_ENCODER_SHA256
 from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, Step
 
 INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
 
 
 def read_versions(embedder: str) -> Mapping[str, str]:
-    """Return the versions of the code, prompts, local check, reader and embedder with which this process answers."""
+    """Return the versions of the code, prompts, local check, cross-encoder and embedder with which this process answers."""
     return {
         "version": read_version(),
         "prompts": digest_files("pipeline.prompts", ".j2", ".json"),
         "support": digest_files("pipeline.support", "weights.json"),
-        "reader": READER_SHA256[:16],
+        "reader": CROSS_ENCODER_SHA256[:16],
         "embedder": embedder,
     }
 

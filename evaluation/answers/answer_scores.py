@@ -19,9 +19,9 @@ import typer
 
 from evaluation.answers.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
 from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, render_table, round_figure
-from evaluation.workbench import open_corpus, open_reader, run_turn
+from evaluation.workbench import open_corpus, open_reranker, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
-from pipeline.kit import Kit, Rerank, no_reader
+from pipeline.kit import Kit, Rerank, no_reranking
 from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim, write_rows
 from pipeline.systems.extractive import consider
@@ -88,7 +88,7 @@ async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore
 
 
 async def ask_exam(
-    exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
+    exam: Exam, store: PassageStore, rerank: Rerank = no_reranking, *, without_answers: bool = False
 ) -> list[ExamOutcome]:
     """Ask every question of an exam; with `without_answers`, the documents that answer a question are hidden."""
     questions = [posed for posed in exam.questions if posed.documents or not without_answers]
@@ -185,7 +185,7 @@ def answers(
 
 async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
     async with open_exam(exam, home and home / exam.name) as store:
-        rerank = open_reader()
+        rerank = open_reranker()
         outcomes = await ask_exam(exam, store, rerank)
         without = await ask_exam(exam, store, rerank, without_answers=True) if exam.removable else ()
         return ExamRun(exam, outcomes, without)

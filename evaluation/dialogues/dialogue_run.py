@@ -143,7 +143,7 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
         raise stop_run(error) from error
     sentence = manifest.topics[0].first_sentence
     evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
-    await app.rerank(title, evidence)
+    await app.rerank(title, [sentence])
     await app.supports(" ".join(reversed(sentence.split())), evidence)  # a verbatim sentence would skip the scorer
 
 

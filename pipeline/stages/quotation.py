@@ -214,7 +214,7 @@ async def _read(
     """Return the reader's scores of the best candidates by index; it reads as long as the best may change."""
     read = dict[int, float]()
     while places := list_readable(reading, ranked, read):
-        scores = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
+        scores = await kit.rerank(query, [ranked[place].candidate.context for place in places])
         if not scores:
             break
         read.update(zip(places, scores, strict=True))

@@ -57,12 +57,13 @@ class IndexThreads:
     embed: ThreadPool
     ingest: ThreadPool
     states: ThreadPool
+    rerank: ThreadPool
     think: ThreadPool
     """One thread for computing in Python: more would only compete for the interpreter."""
 
     @staticmethod
     def start(stack: ExitStack) -> "IndexThreads":
-        sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
+        sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "rerank": 1, "think": 1}
         pools = {name: ThreadPool(f"index-{name}", threads=size) for name, size in sizes.items()}
         return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})
 

@@ -106,6 +106,24 @@ async def test_answer_is_recorded_with_its_evidence(app):
     assert verify_turn(await app.audit.turn(done.answer_id)) == ()
 
 
+@pytest.mark.parametrize(("effort", "count"), [("quick", 0), ("normal", 1), ("thorough", 1)])
+async def test_quick_effort_does_not_rerank(app, effort, count):
+    reranked = list[str]()
+
+    async def reranking(talk, kit):
+        await kit.rerank(talk.question.text, ["The vault opens at ten."])
+        return Status.ABSTAINED
+
+    async def rerank(_question, texts):
+        reranked.extend(texts)
+        return [0.0] * len(texts)
+
+    changed = replace(app, systems=registered(reranking=reranking), rerank=rerank)
+    await answer(changed, asking(system="reranking", effort=effort), lambda _: None)
+
+    assert len(reranked) == count
+
+
 async def test_unrecordable_question_runs_no_system(app):
     class FullLog(AuditLog):
         async def append(self, *_):

@@ -20,7 +20,7 @@ import pipeline.extraction as code
 from evaluation.answers.answer_scores import LEARNED_HELP, ExamOutcome, ask_exam, open_exam
 from evaluation.answers.question_sets import Exam, leave_out_articles, read_exam
 from evaluation.claims.claim_metrics import assign_folds
-from evaluation.workbench import open_reader
+from evaluation.workbench import open_reranker
 from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
@@ -185,7 +185,7 @@ def _thin_out(exam: Exam) -> Exam:
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
     """Ask all exams, with and without the documents that answer. Return the outcomes of questions not held out."""
     made: list[ExamExample] = []
-    rerank = open_reader()
+    rerank = open_reranker()
     for exam in exams:
         weight = 1.0 if exam.removable else HANDBOOK_WEIGHT
         async with open_exam(exam, home and home / exam.name) as store:

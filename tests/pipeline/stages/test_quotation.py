@@ -11,7 +11,7 @@ from pipeline.kit import Limits
 from pipeline.stages.quotation import order_passages, rank_quotes, show_interim_quote
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import PageQuoted
-from storage.types import Evidence, PassageKind, SearchQuery
+from storage.types import PassageKind, SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question
 
 SHELF = Shelf([
@@ -104,7 +104,7 @@ async def test_interim_quote_task_ends_with_the_block() -> None:
 async def test_unlikely_corpus_is_not_read(text: str, *, read: bool) -> None:
     compared = list[str]()
 
-    async def rerank(query: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+    async def rerank(query: str, sentences: Sequence[str]) -> tuple[float, ...]:
         compared.append(query)
         return (0.0,) * len(sentences)
 

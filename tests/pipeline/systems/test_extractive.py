@@ -11,7 +11,7 @@ from pipeline.kit import Limits
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
-from storage.types import Evidence, Hit, PassageKind
+from storage.types import Hit, PassageKind
 from tests.pipeline.world import Shelf, Stage, answered, hit, question, run
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
@@ -177,11 +177,11 @@ async def test_other_thing_of_the_same_kind_is_not_an_answer(
 )
 async def test_reader_reranks_the_best_candidates_of_english_questions(text: str, language: str, read: int) -> None:
     pages = [hit(f"Pumpen, pumps in Ghent, Gent {n}.", key=f"{n}.md", language=language) for n in range(RERANKED + 2)]
-    seen: list[Evidence] = []
+    seen: list[str] = []
 
-    async def rerank(_: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+    async def rerank(_: str, sentences: Sequence[str]) -> tuple[float, ...]:
         seen.extend(sentences)
-        return tuple(20.0 if "7" in sentence.text else 0.0 for sentence in sentences)
+        return tuple(20.0 if "7" in sentence else 0.0 for sentence in sentences)
 
     talk = question(text)
     kit = replace(Stage(Shelf(pages), talk, Limits(), None, check_verbatim).kit, rerank=rerank)
