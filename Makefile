@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train train-reader distil lock clean
+.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train distil lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -104,15 +104,6 @@ $(VENV)/train.stamp: $(VENV)/dev.stamp requirements/train.lock
 train: $(VENV)/train.stamp
 	$(BIN)/python -m tools.training.support_weights $(CLAIMS)
 
-## make train-reader  the weights of the reader of answers again, in an hour, with FOOTNOTE_DATA
-READER_DATA = retrieval_qa wikipedia_dumps/enwiki-2016-shortened.xml.bz2 dialogue/dstc11_knowledge.json
-$(VENV)/train-reader.stamp: $(VENV)/dev.stamp requirements/train-reader.lock
-	$(PIP) --require-hashes --no-deps -r requirements/train-reader.lock
-	@touch $@
-
-train-reader: $(VENV)/train-reader.stamp
-	$(BIN)/python -m tools.training.reader_weights $(addprefix $(FOOTNOTE_DATA)/,$(READER_DATA))
-
 ## make distil   the environment that teaches a student, .venv-distil (PyTorch: several GB); docs/distillation.md tells the rest
 distil: .venv-distil/bin/accelerate
 .venv-distil/bin/accelerate: requirements/distil.lock
@@ -130,7 +121,6 @@ lock:
 	$(LOCK) pyproject.toml --extra ray -o requirements/ray.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
-	$(LOCK) --group train-reader -o requirements/train-reader.lock -c requirements/run.lock
 	$(LOCK) --no-config --group distil -o requirements/distil.lock -c requirements/run.lock  # it does download models
 
 ## make clean    remove what was made here (never your home folder)

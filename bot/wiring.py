@@ -158,7 +158,7 @@ async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tu
 def _open_store(source: SettingsSource, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
     settings = source.current
     chosen = settings.embedding
-    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
+    embedder = open_embedder(chosen.function, chosen.options)
     dense = open_dense_index(settings.chroma_location, embedder.name, rebuilding=rebuilding)
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical", rebuilding=rebuilding)

@@ -42,7 +42,7 @@ from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.cross_encoder import open_cross_encoder
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_token_states
+from storage.indexes.minilm import open_minilm
 from storage.types import DenseMode
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def _identity(page: Page) -> Page:
 
 def open_checker() -> SupportChecker:
     """Return the gate's support check. It blocks the event loop while it runs."""
-    reader = open_token_states()
+    reader = open_minilm()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
         return reader.read(texts)

@@ -29,7 +29,7 @@ INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended fi
 
 
 def read_versions(embedder: str) -> Mapping[str, str]:
-    """Return the versions of the code, prompts, local check, cross-encoder and embedder with which this process answers."""
+    """Return the versions of code, prompts, local check, cross-encoder and embedder with which this process answers."""
     return {
         "version": read_version(),
         "prompts": digest_files("pipeline.prompts", ".j2", ".json"),

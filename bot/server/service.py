@@ -203,7 +203,7 @@ def _load_code(settings: Settings) -> None:
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
     """Return a function that opens the embedder in any process; None for a remote one, whose key only we have."""
-    return partial(open_embedder, MINILM, {}, settings.bits, threads=1) if settings.function == MINILM else None
+    return partial(open_embedder, MINILM, {}, threads=1) if settings.function == MINILM else None
 
 
 BotService: TypeAlias = Union[LocalService, "RemoteService"]

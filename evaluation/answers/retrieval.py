@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 
 from bot.app import App
-from bot.settings.tables.settings_tables import EmbeddingSettings
 from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
 from evaluation.reports.printing import AsJson, print_report, render_table
@@ -134,7 +133,7 @@ async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
 
 def _time_depths() -> dict[str, float]:
     """Return the milliseconds in which the default embedder embeds the passages of each depth."""
-    embedder, seconds, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
+    embedder, seconds, done = open_embedder(MINILM, {}), 0.0, 0
     texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
     embedder.embed(texts[:1])
     milliseconds: dict[str, float] = {}

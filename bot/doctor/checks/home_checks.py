@@ -137,7 +137,7 @@ async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequenc
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the embedding model is installed and intact."""
     chosen = scene.settings.embedding
-    embedder = await asyncio.to_thread(open_embedder, chosen.function, chosen.options, chosen.bits)
+    embedder = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
     return (CheckResult("ok", f"Embedder: {embedder.name} is installed."),)
 
 
@@ -210,7 +210,7 @@ async def _search_through_server(scene: Inspection) -> None:
 
 def _find_stale(scene: Inspection) -> tuple[str, ...]:
     settings, chosen = scene.settings, scene.settings.embedding
-    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
+    embedder = open_embedder(chosen.function, chosen.options)
     with lock_home(settings.home):
         return find_stale_indexes(settings.home, settings.chroma_location, embedder, scene.corpora or (), scene.probe)
 

@@ -13,7 +13,7 @@ def measure_dump(dump: Path, settings: Settings) -> DumpEstimate:
     """Read and embed a sample of a dump, and extrapolate. Blocks. Raises `DumpError`, `StorageError`."""
     sample, texts = sample_dump(dump)
     chosen = settings.embedding
-    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
+    embedder = open_embedder(chosen.function, chosen.options)
     embedder.embed(texts[:1])  # the first call also loads the model
     started = time.perf_counter()
     embedder.embed(texts)

@@ -217,7 +217,7 @@ class EmbeddingSettings(SettingsTable):
 
     function: str = Field(default="minilm", min_length=1)
     options: dict[str, Any] = Field(default_factory=dict)
-    bits: Annotated[int, require(lambda bits: bits in {8, 32}, "must be 8 or 32")] = 8  # of minilm
+    bits: Annotated[int, require(lambda bits: bits in {8, 32}, "must be 8 or 32")] = 8  # read, without effect
     kept: int = Field(default=KEPT_VECTORS, ge=0)
     """How many vectors of lazy corpora are kept."""
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bot.cli.entry_point import app
 from tests.storage.stores import open_empty_database
 
-HEAVY = ("chromadb", "openai", "onnxruntime", "onnx", "markitdown", "tantivy", "tokenizers", "pandas", "lxml")
+HEAVY = ("chromadb", "openai", "onnxruntime", "markitdown", "tantivy", "tokenizers", "pandas", "lxml")
 SCRIPT = """
 import json, runpy, sys
 for arguments in json.loads(sys.argv[1]):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.support.scorer import EmbedTokens, load_scorer
 from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_token_states
+from storage.indexes.minilm import open_minilm
 from storage.types import Document, Evidence, Passage, PassageKind
 from tests.pipeline.support import word_embeddings
 from tests.pipeline.world import hit
@@ -37,7 +37,7 @@ WHOLE = [
 @pytest.fixture(scope="module")
 def read() -> EmbedTokens:
     """The model of words that the check was trained with."""
-    reader = open_token_states()
+    reader = open_minilm()
 
     async def states(texts: Sequence[str]) -> Sequence[TokenStates]:
         return reader.read(texts)
