@@ -2,8 +2,8 @@
 
 Chroma's own function for this model tokenizes one text at a time and pads each to 256 tokens. Here, each text runs by
 itself on one core without onnxruntime's thread pool: several texts run at once, a query takes one core, and no thread
-waits actively. Weights and the inputs of products have eight bits; as inputs are scaled by their largest number, a vector may
-depend on its text alone. Token states of several short texts are read in one row, by which they differ a little.
+waits actively. Weights and the inputs of products have eight bits; as inputs are scaled by their largest number, a
+vector may depend on its text alone. Token states of several short texts are read in one row, so they differ slightly.
 
 The graph in `minilm.onnx` has no weights: `tools.training.minilm_graph` makes it, and the package's file is mapped.
 """
