@@ -15,7 +15,7 @@ from bot.views.text_formats import format_bytes, format_count, format_duration
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import DatabaseFileState, free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
-from storage.indexes.embedding import open_embedder
+from storage.indexes.embedding import load_cross_encoder, open_embedder
 from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
 from storage.types import CorpusInfo, DenseMode
 
@@ -135,10 +135,11 @@ async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequenc
 
 
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the embedding model is installed and intact."""
+    """Check that the embedding model and the cross-encoder are installed and intact."""
     chosen = scene.settings.embedding
     embedder = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
-    return (CheckResult("ok", f"Embedder: {embedder.name} is installed."),)
+    await asyncio.to_thread(load_cross_encoder)
+    return (CheckResult("ok", f"Embedder: {embedder.name} is installed, and so is the cross-encoder."),)
 
 
 async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:

@@ -102,6 +102,7 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
     (home_checks.check_lock, {}, SERVING, [("ok", "responds (process 7")]),
     (home_checks.check_lock, {}, {"owner": "process 7, `footnote ingest`"}, [("warn", "and is not a server")]),
     (home_checks.check_embedder, {"embedding": {"function": "no-such"}}, {}, [("fail", "no-such")]),
+    (home_checks.check_embedder, {}, {}, [("ok", "is installed, and so is the cross-encoder")]),
     (home_checks.check_vectors, {}, {}, []),
     (home_checks.check_vectors, SHARED, {}, [("fail", "[chroma] url")]),
     (home_checks.check_vectors, {**SHARED, "chroma": {"url": "http://127.0.0.1:1"}}, {},
