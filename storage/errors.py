@@ -6,7 +6,7 @@ StorageError                 reported in one line, with what to do
 ├── DatabaseUnusable         the database is corrupt, or newer than this code
 ├── IndexStale               the indexes do not fit the database: reindex
 ├── EmbeddingUnavailable     the embedder's weights or service cannot be used
-├── LeaseLost                another process has taken over what this one did: stop
+├── LeaseLost                another process has taken over the work of this one: stop
 └── UnknownCorpus            there is no corpus of this name
 
 `Panic` is separate: a fault that `except Exception` would not have caught.

@@ -90,7 +90,10 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
-        """Record whose vectors a home is about to change, so that it can fix them after a crash. Raises `LeaseLost`."""
+        """Record the documents whose vectors a home is about to change, so that they can be fixed after a crash.
+
+        Raises `LeaseLost` if another process has taken the lease.
+        """
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
@@ -222,7 +225,7 @@ class Manifest:
         return tuple(map(_outline, rows))
 
     async def sample(self, corpus: str, count: int) -> tuple[StoredVersion, ...]:
-        """Return about `count` documents, spread evenly over the corpus's keys; of a large corpus, its beginning."""
+        """Return about `count` documents, spread evenly over the keys of a corpus, or over its first keys if large."""
         standing = documents.c.corpus == corpus, documents.c.retired == 0
         first = sa.select(documents.c.number, documents.c.key).where(*standing).order_by(documents.c.key)
         among = first.limit(_SAMPLED).subquery()

@@ -92,7 +92,10 @@ class PassageStore:
         return RefreshLog(self.manifest.database)
 
     async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
-        """Return the `k` best passages of `corpora`, best first, by dense and lexical scores fused."""
+        """Return the `k` best passages of `corpora`, best first, by their fused dense and lexical scores.
+
+        The team's own corpora get a bonus next to works of reference; disambiguation pages get a malus.
+        """
         if not corpora or k < 1:
             return ()
         self.activity.last = time.monotonic()
@@ -123,7 +126,7 @@ class PassageStore:
         )
 
     async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
-        """Return the candidates that both indexes find, as `CandidateSearch.find` does."""
+        """Return the candidates that either index finds; see `CandidateSearch.find`."""
         indexes = CandidateSearch(
             self.manifest,
             self.dense,
@@ -278,7 +281,7 @@ class PassageStore:
         """Rebuild the indexes from the manifest, reporting (done, total) to `progress`; return the number of passages.
 
         Vectors of unchanged passages are kept, and an interrupted rebuild continues. Without `vectors`, the dense index
-        is not touched, as other homes may be using it.
+        is not touched, because other homes may be using it.
         """
         async with self._writing:
             corpora = await self.manifest.corpora()

@@ -357,7 +357,7 @@ def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_words(repo: Path) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of the words files with its key. The file is not named, as sentences may move."""
+    """Yield each sentence of the words files with its key. The file is not named: sentences may move."""
     for path in sorted((repo / "bot").rglob("words/*.json")):
         for key, sentence in flatten(json.loads(path.read_text(encoding="utf-8"))):
             yield f"{key}: {sentence}", sentence

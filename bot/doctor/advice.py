@@ -75,7 +75,10 @@ _CONTEXT_STEP = 1_024
 
 
 def advise_student(facts: ExamFacts) -> Advice | None:
-    """Advise the student's prompts if the model keeps its format only with them; advise against them otherwise."""
+    """Advise the student's prompts if the model keeps its format clearly better with them.
+
+    If they are already set without such a gain, advise against them.
+    """
     student = next((variant for variant in facts.measured if variant.way == STUDENT), None)
     best = facts.best
     if student is None or not student.structured or not best.structured:
@@ -108,7 +111,7 @@ def advise_reply_format(facts: ExamFacts) -> Advice | None:
 
 
 def advise_comparison(facts: ExamFacts) -> Advice | None:
-    """Advise a comparison if the model does not keep its format."""
+    """Advise to compare the formats if the model does not keep the configured one."""
     variant = facts.measured[0]
     examined = any(figures.cases for figures in variant.structured)
     if variant.way != AS_SET or not examined or variant.readable >= GOOD_FORMAT:
@@ -157,7 +160,7 @@ def advise_thinking(facts: ExamFacts) -> Advice | None:
 
 
 def advise_cut_replies(facts: ExamFacts) -> Advice | None:
-    """Advise longer replies if they were cut off, or contained only thoughts."""
+    """Advise a higher token limit, for replies or for thoughts, if replies were cut off or contained only thoughts."""
     figures, settings = facts.figures, facts.settings
     if any("thinking_tokens" in fault.hint for kind in figures.values() for fault in kind.faults):
         why = "The model thought for so long that no tokens were left for a reply."

@@ -199,7 +199,7 @@ def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime |
 
 
 def _last_day(until: datetime) -> datetime:
-    """Return a moment on the last day of a span of time that ends before `until`."""
+    """Return the last moment of a span of time that ends before `until`."""
     return until - timedelta(microseconds=1)
 
 

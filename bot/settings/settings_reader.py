@@ -271,7 +271,7 @@ def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsErro
 
 
 def _read_owners_secrets(environment: Mapping[str, str], faults: list[SettingsError]) -> Mapping[str, str]:
-    """Return the environment with secrets read from files. `OPENAI_API_KEY_FILE` names one for `OPENAI_API_KEY`."""
+    """Return the environment with secrets from files: `OPENAI_API_KEY_FILE` names the file of `OPENAI_API_KEY`."""
     files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
     named = {name: path for name, path in files.items() if path and not environment.get(name)}
     return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path), faults) for name, path in named.items()}}

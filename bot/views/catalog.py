@@ -66,7 +66,7 @@ def render_left_out(withheld: int, total: int, language: str) -> str:
 
 
 def is_count(line: str) -> bool:
-    """Return whether a line counts the statements of an answer, in any language."""
+    """Return whether a line says how many statements were left out of an answer, or checked for it, in any language."""
     return _load_counts().fullmatch(line.strip()) is not None
 
 

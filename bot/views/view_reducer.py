@@ -306,7 +306,7 @@ def _explain_claim(checked: CheckedClaim, language: str) -> str:
 
 
 def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
-    """Return a source; its quotation is removed if it contains the claim word for word."""
+    """Return a source without its quotation if that contains the claim word for word, otherwise unchanged."""
     return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
 
 

@@ -224,7 +224,7 @@ def report_answers(asked: ExamRun) -> dict[str, Any]:
 
 
 def abstention_curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
-    """Return how often unanswerable questions are abstained from, by the share of answerable ones that are, too.
+    """Return the share of unanswerable questions that get an abstention, by the share of answerable ones that do.
 
     `known` are the chances that the system gives to its answers to answerable questions, `unknown` to the others.
     """

@@ -1,7 +1,7 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
 A threshold "by other sets" is chosen on the sources of all other families, and a threshold "by folds" on the other
-folds of the same set. So neither is fitted to the claims that it is measured on. A threshold "of its own set" is.
+folds of the same set. So neither is fitted to the claims that it is measured on. Only a threshold "of its own set" is.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[
 
 
 def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
-    """Return the effects here of thresholds chosen on other sources, by the share of supported claims lost there."""
+    """Return, for each share, the effect here of the threshold that loses this share of others' supported claims."""
     if not others:
         return {}
     points = {

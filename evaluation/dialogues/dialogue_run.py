@@ -47,7 +47,7 @@ OpenTurnModel = Callable[[Dialogue, str], LLM]
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
-    """Return the dialogues of a run, without turns. A system that calls no model has only one for all models."""
+    """Return the dialogues of a run, without turns. They are not repeated for each model if a system calls none."""
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
         for label in manifest.systems
@@ -58,7 +58,7 @@ def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DialogueRun:
-    """Holds the dialogues of a run."""
+    """Conducts the dialogues of a run: a model plays the user, a system replies, and each turn is stored."""
 
     app: App
     folder: RunFolder

@@ -40,7 +40,7 @@ _SELF = re.compile(
 
 
 def find_own_names(texts: Iterable[str]) -> frozenset[str]:
-    """Return the names by which askers introduce themselves, as a platform may not know these names."""
+    """Return the names by which askers introduce themselves, because a platform may not know them."""
     return frozenset(match[1] or match[2] for text in texts for match in _SELF.finditer(text))
 
 

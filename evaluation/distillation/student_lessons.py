@@ -79,7 +79,7 @@ _MERGED = frozenset({"feedback", REFINE})  # templates that have no lesson, beca
 
 
 def _merge_refinement(call: RecordedCall, after: Sequence[RecordedCall]) -> RecordedCall:
-    """Replace a draft by its refinement, as a student writes the refined draft directly."""
+    """Replace a draft by its refinement, because a student writes the refined draft directly."""
     if call.template != DRAFT:
         return call
     refined = call.reply

@@ -43,7 +43,7 @@ class PairedTest:
 def estimate_share(
     parts: Sequence[float], wholes: Sequence[float], seed: int = 0, *, proportion: bool = False
 ) -> Interval | None:
-    """Estimate the sum of `parts` divided by the sum of `wholes`. Each dialogue has one of both; None if wholes are 0.
+    """Estimate the sum of `parts` divided by the sum of `wholes`, one of each per dialogue; None if all wholes are 0.
 
     In a `proportion`, each part is a number of cases out of its whole. A proportion of 0 or 1 gets Wilson's interval,
     in which dialogues are the trials (Brown, Cai, DasGupta 2001), because resamples of equal values do not vary.

@@ -50,7 +50,7 @@ def crashes(
     path: Annotated[Path, typer.Argument(help="The documents to ingest: a folder, or a dump, which is read lazily.")],
     before: Annotated[Path | None, typer.Option(help="An older dump, from which most refreshes start.")] = None,
     moments: Annotated[int, typer.Option(help="How many times to kill the refresh.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the moments.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random moments.")] = 0,
 ) -> None:
     """Kill a refresh at random moments, resume it, and compare with an undisturbed refresh.
 
@@ -102,7 +102,7 @@ class _KilledRefresh:
     start: Path | None  # the home at its start; None for an empty home
 
     def kill(self, random: Random, seconds: float) -> float:
-        """Run and kill the refresh until it was killed before its end. Return the moment in seconds."""
+        """Run the refresh and kill it at a random moment; if it ended earlier, try again. Return the moment in seconds."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:

@@ -49,8 +49,8 @@ def fingerprint(text: str) -> str:
 def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
     """Restore a stored reply for a prompt: the prompt's words and line numbers replace their checksums.
 
-    The number of a line that is missing there is dropped. With `nearest`, the number of the line with most words in
-    common is used instead, because notes can be reworded.
+    A line that is missing in the prompt loses its number. With `nearest`, it gets the number of the line with most
+    words in common, because notes can be reworded.
     """
     lines = _LINE.findall(prompt)
     numbers = {fingerprint(line): number for number, line in lines}
@@ -139,9 +139,10 @@ MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"
 
 
 def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
-    """Return the sentences of the first draft whose notes are in the prompt. In a second wave, only new notes count.
+    """Return the sentences of the first draft whose notes are in the prompt.
 
-    A first wave says nothing if the notes of the first sentence are missing.
+    A turn may draft in two waves. The first says nothing if the notes of the first sentence are missing; in the second,
+    only notes that are new to the prompt count.
     """
     text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}

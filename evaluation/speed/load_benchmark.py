@@ -52,7 +52,7 @@ class TurnLoad:
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """The figures of a finished turn. Its answer is not kept, as it would look like growth of memory."""
+    """The figures of a finished turn. Its answer is not kept: it would look like growth of memory."""
 
     how: str
     seconds: float

@@ -97,7 +97,7 @@ _CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
 def change_dump(source: Path, target: Path, share: float, random: Random) -> int:
     """Write `source` to `target`, uncompressed, with a share of its articles changed; return their number.
 
-    A quarter of these each is edited, added, deleted and renamed.
+    A quarter of the changes are edits, and a quarter each additions, deletions and renamings.
     """
     xml = b"".join(read_blocks(source))
     header = xml[: xml.find(b"<page>")]

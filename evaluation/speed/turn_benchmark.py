@@ -119,7 +119,10 @@ def render_timeline(timeline: Timeline) -> str:
 
 
 def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> None:
-    """Draw timelines as one PNG, on one scale. Moments are also given in plain calls of `unit` seconds."""
+    """Draw timelines as one PNG, on one scale.
+
+    Each moment is labelled with its seconds, and with these as a multiple of a plain call, which takes `unit` seconds.
+    """
     rows = sum(len(timeline.bars) + len(timeline.moments) + 2 for timeline in timelines)
     image = Image.new("RGB", (_PIXELS, rows * _ROW), _PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
@@ -247,7 +250,8 @@ def turn(
     ] = None,
     count: Annotated[int, typer.Option("--turns", min=2, help="Turns of each system, each with another question.")] = 5,
     question: Annotated[
-        list[str] | None, typer.Option(help="A question; the first one warms up. Default: the example's.")
+        list[str] | None,
+        typer.Option(help="Give two or more, as the first is not measured. Default: some on the example handbook."),
     ] = None,
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
@@ -263,12 +267,12 @@ def turn(
 
     Prompts are the real ones over the example handbook; replies have set lengths. Times are ratios to the end of one
     plain call (200 tokens in, 120 out), and also computed from the pace of server and index alone, independent of other
-    load on this machine. The exit status is 1 if a mark is missed; marks apply to the defaults only.
+    load on this machine. The exit status is 1 if a figure misses its limit; limits are for the defaults only.
 
     Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
     if question and len(question) < 2:
-        raise typer.BadParameter("there must be two at least", param_hint="--question")
+        raise typer.BadParameter("give at least two questions", param_hint="--question")
     pace = ServerPace(first_token=first_token, out=out, prompt=prompt, cache=cache)
     before = os.getloadavg()[0]
     variants = [parse_variant(label) for label in system or [name for name, entry in SYSTEMS.items() if entry.calls]]
@@ -331,7 +335,7 @@ def _system_document(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_infinite(value: Any) -> Any:
-    """Return a JSON value in which None replaces infinity and NaN, as JSON has neither."""
+    """Return a JSON value in which None replaces infinity and NaN: JSON has neither."""
     if isinstance(value, dict):
         return {name: _drop_infinite(item) for name, item in value.items()}
     if isinstance(value, list):

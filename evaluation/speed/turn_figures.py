@@ -1,7 +1,7 @@
-"""Compute a turn's critical path, the prompts that it sends, and the figures and marks of many turns. Pure.
+"""Compute a turn's critical path and prompts, the figures of many turns, and whether these keep set limits. Pure.
 
-The path is followed backwards from the end. A step is preceded by the step for which it waited in its own task, or if
-several tasks were joined, by the one that ended last. Of a streamed step, only the part before the start of the next
+The path is followed backwards from the end. A step is preceded by the step for which it waited in its own task, or, if
+it waited for several tasks, by the step that ended last. Of a streamed step, only the part before the start of the next
 step is on the path.
 """
 
@@ -61,7 +61,10 @@ def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, en
 def _find_joined(
     candidates: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
 ) -> Cause | None:
-    """Return the last end or piece of a candidate after `cause` that depends on `cause`; None if there is none."""
+    """Return the last end of a candidate that depends on `cause`, or the last arrival of its pieces; None if none.
+
+    Only moments after `cause` count. Pieces count only if neither `cause` nor an end directly precedes `before`.
+    """
     since = cause.at if cause else -math.inf
     others = [step for step in candidates if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
@@ -295,7 +298,7 @@ def _turn_path(turn: MeasuredTurn) -> tuple[PathLeg, ...]:
 
 
 def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
-    """Return the median prompt tokens of each stage. The first turn does not count, as nothing precedes its prompts."""
+    """Return the median prompt tokens of each stage. The first turn does not count: nothing precedes its prompts."""
     earlier = [join_prompt(call) for turn in turns[:1] for call in turn.calls]
     each = []
     for turn in turns[1:]:
@@ -345,7 +348,7 @@ def _medians(splits: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _check_marks(report: Mapping[str, Any]) -> dict[str, bool]:
-    """Return whether a system keeps each of its marks, which are limits for its figures."""
+    """Return whether a system's figures keep their limits in `MARKS`, by the name of the figure."""
     marks = MARKS.get(report["system"], {})
     return {
         name: report[name] <= mark if way == "at most" else report[name] >= mark for name, (way, mark) in marks.items()

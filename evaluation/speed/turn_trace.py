@@ -38,7 +38,7 @@ StepKind = Literal["model", "search", "prompt", "check", "think"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The step for which another step waited, and when it ended, or when the piece waited for arrived."""
+    """The step for which another step waited, and the moment when it ended, or when the awaited piece arrived."""
 
     step: int
     at: float

@@ -34,7 +34,7 @@ def pack_passages(passages: Iterable[Passage]) -> bytes:
 
 
 class PackedBody:
-    """The passages of a version. Each is built on demand, as a search needs few passages of a long page."""
+    """The passages of a version. Each is built on demand, because a search needs few of a long page."""
 
     def __init__(self, document: Document, body: bytes) -> None:
         """Unpack a body of packed passages. Raises `BodyDamaged`."""
@@ -124,7 +124,7 @@ class PackedVersion:
 class VersionMemory:
     """A cache of document versions, for several threads.
 
-    While the database does not change, each version is read once; it is unpacked once even if the database changes.
+    While the database does not change, a version is read from it only once. It is unpacked only once in any case.
     """
 
     def __init__(self, most: int = 100_000) -> None:
@@ -141,7 +141,7 @@ class VersionMemory:
     ) -> dict[int, PackedVersion]:
         """Return, by number, the cached versions with these numbers, and the current versions of the `named` documents.
 
-        The result is empty unless they were read in the same `state` of the database.
+        The result is empty unless the cached versions were read in the same `state` of the database.
         """
         with self._lock:
             if state is None or state != self._state:

@@ -147,8 +147,9 @@ def open_database(
 ) -> Iterator[Database]:
     """Open the database, create or migrate its tables, and close it after the block. Blocks.
 
-    An empty `url` means SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records
-    while another process may own the home. With `immutable` as well, nothing is locked: no process may be writing.
+    An empty `url` means SQLite at `home/footnote.db`. With `read_only`, nothing is changed: for commands that only
+    read records, while another process may own the home. With `immutable` as well, nothing is locked either, so no
+    process may be writing.
     `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
     Raises `HomeUnusable` (also if there is nothing to read) and `DatabaseUnusable`.

@@ -196,8 +196,8 @@ class Queue:
     ) -> int:
         """Count the questions since a moment: all, or those of a user or in a channel.
 
-        Each edit of a started one counts again. If `upto` is set, later tickets do not count. But if that question was
-        edited, it counts as the newest, so all count. Questions with `excluded` outcomes never count.
+        Each edit of a started question counts once more. With the ticket `upto`, later questions do not count, unless
+        the question `upto` was edited: it then counts as the newest. Questions with `excluded` outcomes never count.
         """
         where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(excluded))] if excluded else []
         where += [questions.c.asker == user] if user else []

@@ -196,7 +196,7 @@ class NightLog:
         await self.database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 
     async def undo(self, after: datetime) -> int:
-        """Delete the nightly refreshes that ended but were due later, as the clock was wrong; return their number."""
+        """Delete ended nightly refreshes that were due after a moment, if the clock was wrong; return their number."""
         early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
         return await self.database.write(lambda it: it.execute(early).rowcount)
 

@@ -1,7 +1,7 @@
 """Back up a home into one file while other processes use it, and restore it elsewhere.
 
 A backup is a tar file: a manifest first, then the parts that it names, each with its hash. The database is SQLite's own
-copy of one moment. Indexes are skipped, as they can be rebuilt, and so are secrets.
+copy of one moment. Indexes are skipped, because they can be rebuilt, and so are secrets.
 """
 
 import hashlib

@@ -112,7 +112,7 @@ def name_command(arguments: Sequence[str]) -> str:
 
 
 def _write_owner(owner: Path) -> None:
-    """Write which process holds the lock. The file is replaced atomically, as another process may be reading it."""
+    """Write which process holds the lock. The file is replaced atomically: another process may be reading it."""
     about = {"pid": os.getpid(), "command": name_command(sys.argv), "since": datetime.now(UTC).isoformat()}
     part = owner.with_suffix(".part")
     try:
@@ -190,7 +190,7 @@ def holds_passages(file: Path) -> bool:
 
 
 def probe_folder(folder: Path) -> float:
-    """Return the seconds by which a folder's clock is ahead, by writing a file. Blocks; raises `HomeUnusable`."""
+    """Write a file, and return by how many seconds its time is ahead of ours. Blocks; raises `HomeUnusable`."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
             before = time.time()

@@ -125,7 +125,10 @@ def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) 
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets by `[hidden]`, also user and password in addresses, and keys of which a service shows a part."""
+    """Replace secrets by `[hidden]`: those given, user and password in addresses, and keys that begin with `sk-`.
+
+    These keys are found even if a service has masked part of them.
+    """
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = re.sub(r"(?<=://)[^/@\s]+@", f"{HIDDEN}@", text)

@@ -75,8 +75,8 @@ def _detect_han_or_kana(scripts: Counter[str]) -> str:
 def _detect_by_words(text: str, script: str) -> str:
     """Return the language, among those of one script, whose function words and letters fit best; "" if unsure.
 
-    Acronyms do not count, and neither do letters of capitalised words, as names keep the spelling of their own
-    language.
+    Acronyms do not count. Letters of capitalised words do not count either, because names keep the spelling of their
+    own language.
     """
     scores: defaultdict[str, float] = defaultdict(float)
     weights, telling = _word_weights(script), _telling_letters(script)

@@ -189,7 +189,10 @@ def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: boo
 
 
 def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
-    """Return whether the sentence continues: the mark at `start` follows a bracket, or a lower-case letter follows."""
+    """Return whether the sentence continues after the mark at `start`.
+
+    It does if a bracket opens directly before the mark, or if a lower-case word begins at `place`.
+    """
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()

@@ -38,7 +38,7 @@ class ErasureTarget:
 
     @property
     def what(self) -> str:
-        """The kind of the target. The record gets only this, as it must not name the target itself."""
+        """The kind of the target. The record gets only this: it must not name the target itself."""
         return "person" if self.person else "conversation" if self.conversation else "age"
 
 

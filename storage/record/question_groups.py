@@ -22,7 +22,10 @@ class QuestionGroup(Generic[T]):
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Group each question with the most similar first question of a group, or alone; return the largest group first."""
+    """Return groups of similar questions, the largest first.
+
+    A question joins the group whose first question is most similar to it; if none is similar enough, it starts a group.
+    """
     listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []

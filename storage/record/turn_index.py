@@ -108,7 +108,7 @@ def _index_page(connection: Connection, after: int) -> int | None:
 
 
 def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None) -> None:
-    """Remove turns from the index; by default all turns, as they can be rebuilt from their entries."""
+    """Remove turns from the index; by default all turns, which can be rebuilt from their entries."""
     for chosen in [None] if turn_ids is None else split_chunks(turn_ids):
         numbers = select(turns.c.seq).where(~turns.c.erased) if chosen is None else _numbers_of(chosen)
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(numbers)))
@@ -298,7 +298,7 @@ _DELIVER = update(turns).where(_THIS).values(outcome=bindparam("outcome"))
 
 
 def list_terms(*texts: str) -> str:
-    """Return the index terms of texts, joined by spaces. No language is assumed, as a search text has none either."""
+    """Return the index terms of texts, joined by spaces. No language is assumed: a search text has none either."""
     return " ".join(term for text in texts for term in terms(text))
 
 

@@ -26,8 +26,8 @@ Scores = Mapping[str, float]  # passage id -> a retriever's score; higher is bet
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
     """Return a score for every candidate, from an index that was asked for its best `asked`.
 
-    A candidate that the index did not return gets the lowest returned score. If the index returned fewer than `asked`,
-    it gets 0, as it has nothing in common with the query.
+    A candidate that the index did not return gets the lowest returned score. But if the index returned fewer than
+    `asked`, the candidate has nothing in common with the query, and gets 0.
     """
     floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
     return {key: scores.get(key, floor) for key in candidates}

@@ -116,7 +116,10 @@ def _name_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _moved_from() -> re.Pattern[str]:
-    """Return a pattern for text up to the origin of a move. Swapping A and B in a range from A to B changes nothing."""
+    """Return a pattern for the text before the origin of a move, such as "went from".
+
+    In a mere range from A to B, swapping A and B would change nothing.
+    """
     return re.compile(rf"\b(?:{'|'.join(vocabulary()['moves'])})\b(?: [\w’'-]+){{0,5}}? from(?: the)? \Z")
 
 
@@ -255,7 +258,7 @@ def _year_values(text: str) -> list[_NeighbourValue]:
 
 
 def _name_values(text: str) -> list[_NeighbourValue]:
-    """Return the names in a text. Two names that share a word are left out, as they may mean the same."""
+    """Return the names in a text. Two names that share a word are left out: they may mean the same."""
     names = find_names(text)
     return [
         _NeighbourValue(name.span, name.text, name.kind)

@@ -49,7 +49,7 @@ OPTIONS: dict[str, Any] = {
         ),
     ],
     "corpus": Annotated[str, typer.Option(help="Cites this corpus, or its nearest pages are from it.")],
-    "document": Annotated[str, typer.Option(help="Cites this document, or it is a nearest page; its key or title.")],
+    "document": Annotated[str, typer.Option(help="Cites the document of this key or title, or names it as nearest.")],
     "rating": Annotated[
         str, typer.Option(callback=_one_of("rating", RATINGS), help="How people rated it: up, down or any.")
     ],

@@ -35,7 +35,7 @@ def corpora(
 
 
 async def _load_corpora(records: Records) -> tuple[CorpusInfo, ...]:
-    """Return the corpora; the state of an unfinished run depends on whether its process still exists."""
+    """Return the corpora. An unfinished last run counts as lost if its process has lost the lease."""
     now, corpora = datetime.now(UTC), list[CorpusInfo]()
     for info in await records.manifest.corpora():
         run = info.last_run

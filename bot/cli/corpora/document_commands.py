@@ -59,7 +59,7 @@ def forget(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the document back with `footnote ingest --only ADDRESS`.
+    """To bring the document back, use `footnote ingest --only ADDRESS`.
 
     If the settings have no source for its corpus, use `footnote ingest folder PATH --corpus NAME --restore`. The record
     of past answers keeps its quotations.

@@ -79,7 +79,7 @@ def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
 def extend_history(history: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
     """Append a question and its answer, and return the last `MAX_EARLIER_TURNS` turns.
 
-    The documents of an answer are those that it cites, and those behind the earlier turns that it used.
+    With an answer, the documents that it cites are stored, and those of the earlier answers that it used.
     """
     documents = tuple(sorted(done.cited_documents | done.remembered))
     answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
@@ -176,7 +176,7 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T
 
 @contextmanager
 def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
-    """Call `press` on each Ctrl-C; asyncio would raise `KeyboardInterrupt` at any point after the second one."""
+    """Call `press` on each Ctrl-C. Asyncio's own handler would raise `KeyboardInterrupt` anywhere at the second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -180,7 +180,7 @@ def build_verdict_document(done: TurnResult, claim: str) -> Document:
 
 
 def _state_reason(checked: CheckedClaim, citations: Sequence[Citation]) -> str:
-    """Return the reasoning of the rules; for a model's verdict, a sentence that quotes the evidence."""
+    """Return the reasoning of the rules; if a model gave the verdict, return a sentence that quotes the evidence."""
     return checked.reasoning if checked.because else render_reason(checked, "en", citations)
 
 

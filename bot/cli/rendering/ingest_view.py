@@ -49,7 +49,7 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
 
 
 def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    """Render unread files by reason: first failures, then kinds that are never read, then files skipped by rules."""
+    """Render unread files by reason: failures first, then kinds that are never read, then files that rules skip."""
     from ingest.readers.file_formats import explain_refusal  # imports every reader
 
     groups: dict[tuple[int, str], list[str]] = {}

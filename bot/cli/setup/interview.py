@@ -197,7 +197,7 @@ class Interview:
 
 
 def find_missing_answers(given: GivenAnswers, settings: Settings) -> list[Fault]:
-    """Return a fault for each required answer not given by options, settings or variables. Raises `CommandError`."""
+    """Return a fault for each required answer that no option, setting or variable gives. Raises `CommandError`."""
     missing = []
     if not given.documents and not settings.corpus:
         missing.append(make_missing_fault("which documents to read", "--documents FOLDER"))

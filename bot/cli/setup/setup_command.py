@@ -82,7 +82,7 @@ def setup(
         bool, typer.Option("--yes", help="Ask nothing: use options, current settings, and defaults.")
     ] = False,
 ) -> None:
-    """Run `footnote setup` again to change something.
+    """To change something later, run `footnote setup` again.
 
     Tokens are never options: setup asks for them, or takes them from their variables.
     """

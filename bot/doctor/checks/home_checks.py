@@ -175,7 +175,7 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that all homes that share a database have applied its changes."""
+    """Check that the indexes of all homes that share a database have followed its last change."""
     if not (scene.settings.database and scene.followers):
         return ()
     behind = [follower for follower in scene.followers if follower.lacks]

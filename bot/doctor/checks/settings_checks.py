@@ -47,7 +47,7 @@ async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
-    """Report when the next nightly refresh is; warn if no corpus has a source."""
+    """Report when the next nightly refresh starts; warn if it has no source to read, or cannot post its report."""
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
         return (

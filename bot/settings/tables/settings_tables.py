@@ -359,13 +359,13 @@ class OwnSettings(SettingsTable):
     def chroma_location(self) -> ChromaLocation:
         """The location of the vectors: the configured Chroma server, or the folder in the home.
 
-        Raises `StorageError` if several homes share a database but the vectors would be in a folder, which would not
-        hold all of them.
+        Raises `StorageError` if several homes share a database, and no Chroma server is configured: then each home's
+        folder would lack the vectors that other homes make.
         """
         chroma = self.chroma
         if not chroma.url and self.database:
             hint = "Name a Chroma server for all of them in [chroma] url (`chroma run` starts one), or remove database."
-            message = "Several homes share a PostgreSQL database, but the vectors would be in this one."
+            message = "Several homes share a PostgreSQL database, but the vectors would be in this home."
             raise StorageError(message, hint=hint)
         if not chroma.url:
             return self.home / "chroma"

@@ -95,7 +95,7 @@ class QuestionMaking:
                 after, left = listed[-1].number, left - len(listed)
 
     async def _apply_rules(self, random: Random, used: Sequence[OwnQuestion]) -> AsyncIterator[OwnQuestion]:
-        """Yield questions made by rules whose section the search finds: first a few of each document, then more."""
+        """Make questions by rules; yield those whose section the search finds: a few of each document, then more."""
         pool, sources = list[MadeQuestion](), dict[str, Source]()
         async for version in self._list_documents():
             passages = {item.id: item for item in version.passages}
@@ -185,7 +185,7 @@ _MOST_SHOWN = 4000  # characters of a section
 
 
 def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
-    """Yield questions in the order in which to try them: kinds in turn by their shares, and the best first.
+    """Yield questions in the order in which to try them: some of each kind in turn, the best of a kind first.
 
     A question with answers in two places or documents is dropped, because no single passage is the right one.
     """

@@ -158,7 +158,7 @@ _NO_HEAD = re.compile(
 
 
 def ask_rows(table: str) -> Iterator[MadeQuestion]:
-    """Ask for the second cell of each row, using the first cell and the heads. Both cells must be unique."""
+    """Ask for the second cell of each row by the first cell and the column headings. Both cells must be unique."""
     rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
     whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells)]
     labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))

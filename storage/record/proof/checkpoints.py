@@ -171,7 +171,7 @@ class Checkpoints:
 
 
 def format_restore(origin: str, common: int, before: int) -> str:
-    """Format the text to sign after a restore: the number of entries surely unchanged, and of those before it."""
+    """Format the text to sign after a restore: how many entries the backup had, and how many the record had."""
     return f"{origin}\nrestored\n{common}\n{before}\n"
 
 

@@ -109,7 +109,7 @@ def _is_verbatim(quote: str, text: str) -> bool:
 
 
 def _is_said_by(text: str, quote: str) -> bool:
-    """Return whether a quote contains a whole sentence, or each line as a sentence or as a table row in prose."""
+    """Return whether a quote contains a text as a sentence, or each line of it as a sentence or a row in prose."""
     lines = text.split("\n")
     rows = [_words_of_cells(line) for line in quote.split("\n")]
     return _is_whole_sentence(text, quote) or all(

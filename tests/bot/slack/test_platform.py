@@ -193,7 +193,7 @@ async def test_answer_is_posted_in_the_channel_if_replies_are_refused(adapter: S
     assert adapter.slack.state.top("C1")[-1].ts == question.message
 
 
-async def test_restarted_answer_ends_the_stream_and_updates(adapter: SlackAdapter) -> None:
+async def test_restarted_answer_ends_the_stream_and_updates_the_message(adapter: SlackAdapter) -> None:
     question = await adapter.ask()
     posted = await adapter.show_all(question, *WAY)
     posted = await adapter.show(question, BEGUN, posted)

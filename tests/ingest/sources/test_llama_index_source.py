@@ -142,10 +142,15 @@ def test_documents_before_a_failure_are_listed():
         list(items)
 
 
-def test_single_document_is_refused_and_stop_ends_reading():
+def test_reading_one_document_by_key_is_refused():
     llama_source = LlamaIndexSource(LlamaReader(f"{HERE}:Lazy", {"count": 3}))
+
     with pytest.raises(SourceUnavailable, match="single document"):
         llama_source.one("x", {})
+
+
+def test_stop_ends_reading():
+    llama_source = LlamaIndexSource(LlamaReader(f"{HERE}:Lazy", {"count": 3}))
     items = llama_source.documents().items
     next(items)
 
