@@ -121,7 +121,7 @@ def person_id(text: str) -> str:
 
 
 def reader_id(text: str) -> str:
-    """Return a reader of a corpus unchanged. Raises `ValueError` unless it is a place, a person, or everyone."""
+    """Return a reader of a corpus unchanged. Raises `ValueError` unless it is a place, person, program or everyone."""
     if text != EVERYONE and not (is_place_id(text) or is_channel_name(text) or is_mcp_reader(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
         ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')

@@ -102,7 +102,7 @@ class _KilledRefresh:
     start: Path | None  # the home at its start; None for an empty home
 
     def kill(self, random: Random, seconds: float) -> float:
-        """Run the refresh and kill it at a random moment; if it ended earlier, try again. Return the moment in seconds."""
+        """Run the refresh and kill it at a random moment, again if it ended earlier. Return the moment in seconds."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:

@@ -190,8 +190,8 @@ def record_follower(connection: sa.Connection, name: str, followed: int, at: dat
     """Record how far an index has followed the manifest, and purge retired versions that no index needs any more.
 
     The texts of retired versions are purged without waiting for homes that were not seen for minutes, and their numbers
-    without waiting for homes that were not seen for a month. Returns False if a home comes back after that: its index
-    has outdated content that can no longer be determined.
+    without waiting for homes that were not seen for a month. Returns False if the index of this home misses purged
+    numbers: it may have outdated content, which can no longer be determined.
     """
     known = sa.update(followers).where(followers.c.name == name).values(followed=followed, seen=at)
     if not connection.execute(known).rowcount:

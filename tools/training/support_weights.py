@@ -278,7 +278,7 @@ def _weigh_draws(examples: ClaimFeatures, places: Any) -> Floats:
 
 
 def _choose_thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float]:
-    """Return the score that each level requires. It is chosen on claims that the rules do not reject."""
+    """Return the score that each level requires, chosen on claims that no rule rejects; `strict`, on all claims."""
     passed = [score_source(examples, source, held.folds, passing=True) for source in examples.sources]
     scored = [score_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}

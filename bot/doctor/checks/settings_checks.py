@@ -100,7 +100,7 @@ def build_platform_check(entry: PlatformEntry) -> HealthCheck:
 
 
 async def check_pages(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the pages need signing in beyond this machine, and are not served without TLS."""
+    """Check that the pages need signing in, and have TLS, if they are served beyond this machine."""
     pages = scene.settings.pages
     if not pages.enabled:
         return ()

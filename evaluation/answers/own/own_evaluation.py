@@ -292,7 +292,7 @@ def _describe_wrong(label: str, outcome: OwnOutcome) -> str:
 
 
 def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
-    """Return the setting that selects the system with the most right replies, if its lead is significant."""
+    """Return which system is most often right and the setting that selects it, or that its lead may be chance."""
     if len(outcomes_by_variant) < 2:
         return ""
     scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in outcomes_by_variant.items()}
