@@ -123,7 +123,7 @@ def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChe
 
 
 def open_web_search(search: SearchEngineSettings) -> WebCorpus | None:
-    """Return the configured search engine, to be opened by `with`; None if none is configured."""
+    """Return the configured search engine, which a `with` block opens; None if none is configured."""
     if not search.corpus:
         return None
     # Imported late: most commands search no web.

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Answer a question within the asker's scope, and record the turn.
 
-    Errors other than these become a failed result.
+    An error that is not listed below becomes a failed result.
 
     Raises:
         UnknownCorpus: a corpus was named that the asker cannot read.
@@ -61,8 +61,8 @@ async def check(app: App, request: TurnRequest, tell: Callable[[Event], None]) -
 async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check each statement of a text. Raises as `answer` does.
 
-    Each statement becomes a claim of the result, with its own verdict. A text of one statement is checked as `check`
-    does.
+    Each statement becomes a claim of the result, with its own verdict. A text of one statement is checked in
+    the same way as by `check`.
     """
     return await _take_turn(app, request, tell, _Task("check", find_text_check, app.examines, render_verdict_text))
 

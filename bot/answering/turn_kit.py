@@ -219,7 +219,7 @@ def build_search(app: App, scope: Sequence[str]) -> Search:
 
 
 def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
-    """Return the web search of one turn; None if the web is not in its scope. The search's `k` counts pages."""
+    """Return the web search of one turn; None if the web is not in its scope. It takes passages of `k` pages."""
     web, manifest = app.web, app.manifest
     if web is None or web.corpus not in scope:
         return None
@@ -278,7 +278,7 @@ def _explain_outage(error: StorageError | SourceUnavailable) -> SearchUnavailabl
 def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
     """Return the outcome of a turn that ended with one of `EXPECTED_ERRORS`, in the asker's language if possible.
 
-    `seconds` is the turn's limit; if the turn is `late`, a spent budget is reported as being too slow.
+    `seconds` is the turn's limit; if the turn is `late`, a spent budget is reported as a turn that was too slow.
     """
     if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
         hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."

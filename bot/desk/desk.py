@@ -66,7 +66,7 @@ class Desk:
             await self._scheduler.stop()
 
     async def resume_questions(self) -> None:
-        """Resume the questions of a platform that connected after the start. Raises `StorageError`."""
+        """Resume the questions of platforms that connected after the start. Raises `StorageError`."""
         await self._scheduler.resume_questions()
 
     def stop_now(self) -> None:

@@ -125,7 +125,7 @@ class Platform(Protocol):
         ...
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a text that mentions these people and no others."""
+        """Post a text that mentions `people` and no one else."""
         ...
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:

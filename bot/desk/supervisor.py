@@ -110,8 +110,8 @@ class Clock:
 async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
     """Enter blocks in order, yield their values, and exit them concurrently.
 
-    If entering a block fails, the blocks entered so far are left, and its error is raised. Otherwise the first error of
-    leaving a block is raised.
+    If entering a block fails, the blocks that were entered before are left, and the error is raised. Otherwise,
+    the first error of leaving a block is raised once all blocks are left.
     """
     stacks = [AsyncExitStack() for _ in blocks]
     try:

@@ -77,7 +77,7 @@ def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
 def decide_budget(
     limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
 ) -> BudgetDecision:
-    """Decide whether a question may be answered within these limits; a limit of 0 means no limit."""
+    """Decide whether a question may be answered within `limits`; a limit of 0 means no limit."""
     day, month = (
         f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
     )

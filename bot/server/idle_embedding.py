@@ -43,7 +43,7 @@ class IdleEmbedding:
         return not self.busy() and self.clock() - self.passages.activity.last >= self.quiet
 
     async def work(self) -> bool:
-        """Embed until a question comes; return whether everything is embedded or no more vectors fit."""
+        """Embed until a question comes. Return whether all is embedded, or no more vectors can be stored."""
         manifest = self.passages.manifest
         lazy = [info.name for info in await manifest.catalogue() if info.dense is DenseMode.LAZY]
         if not lazy:
@@ -82,7 +82,7 @@ class IdleEmbedding:
 
 @asynccontextmanager
 async def embed_when_idle(work: IdleEmbedding, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Embed ahead within the block, whenever the server is idle."""
+    """Embed passages ahead of questions within the block, whenever the server is idle."""
 
     async def watch() -> None:
         while True:

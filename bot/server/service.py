@@ -54,7 +54,7 @@ class LocalService:
         return await answering.check(self.app, asked, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Return the best passages of these corpora, best first."""
+        """Return the `count` passages of `corpora` that match a query best, best first."""
         return await self.app.passages.search(query, corpora, count)
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
@@ -202,7 +202,10 @@ def _load_code(settings: Settings) -> None:
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
-    """Return a function that opens the embedder in any process; None for a remote one, whose key only we have."""
+    """Return a function by which any process can open the embedder.
+
+    Returns None if the embedder is remote, because only this process has its key.
+    """
     return partial(open_embedder, MINILM, {}, threads=1) if settings.function == MINILM else None
 
 

@@ -162,7 +162,7 @@ class Scheduler:
             self.enqueue(row)
 
     async def resume_questions(self) -> None:
-        """Resume the questions of a platform that connected after the start. Raises `StorageError`."""
+        """Resume the questions of platforms that connected after the start. Raises `StorageError`."""
         context = self._context
         for row in await context.queue.open(context.owner, context.clock.now(), sole=context.sole):
             self.enqueue(row)

@@ -69,7 +69,7 @@ class DiscordSettings(PlatformSettings):
     @classmethod
     def _are_among_the_shards(cls, ids: tuple[int, ...], found: ValidationInfo) -> tuple[int, ...]:
         if any(not 0 <= id_ < found.data.get("shards", 1) for id_ in ids):
-            raise ValueError("must be numbers from 0 to below `shards`, the number of all shards")
+            raise ValueError("must be at least 0 and below `shards`, the number of all shards")
         return ids
 
 

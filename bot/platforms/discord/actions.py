@@ -120,7 +120,7 @@ class DiscordActions:
             await self._confirm(invocation, *doubt)
 
     async def comment(self, invocation: DiscordInvocation) -> bool:
-        """Store a submitted comment and confirm it; return False for another modal."""
+        """Store the comment of a submitted modal and confirm it; return False if another modal was submitted."""
         sent = parse_comment({**invocation.data})
         if sent is None:
             return False

@@ -131,7 +131,8 @@ class RateBucket:
     def awaits(self, now: float) -> bool:
         """Return whether the next call has to wait for a call in flight, whose reply reports the quota.
 
-        Until Discord has replied once, only one call is made at a time. A new window begins with at most `limit` calls.
+        Until Discord has replied once, only one call is made at a time. After a renewal of the quota, at most `limit`
+        calls are made before a reply reports the new quota.
         """
         if not self.known:
             return self.in_flight > 0
@@ -145,7 +146,7 @@ class RateBucket:
 
 
 class DiscordRateLimit:
-    """Delays a bot's calls to keep Discord's rate limits. Implements `Pacing`."""
+    """Delays a bot's calls to keep them within Discord's rate limits. Implements `Pacing`."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -207,7 +208,7 @@ class DiscordRateLimit:
             bucket.closed = max(bucket.closed, until)
 
     def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
-        """Return whether an optional call fits; half of the limit is reserved for required calls."""
+        """Return whether the limit has room for an optional call; half of it is reserved for required calls."""
         now, bucket = self.now(), self._bucket(route, ids)
         if bucket.soonest(now) > now or self._denied.soonest(now) > now:
             return False
@@ -243,7 +244,7 @@ API = "https://discord.com/api/v10"
 async def open_api(
     token: str, url: str, pacing: DiscordRateLimit | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[ApiClient]:
-    """Open the API client of one bot for the block; an empty `url` is Discord's own."""
+    """Open the API client of one bot for the block; an empty `url` means Discord's own."""
     api = Api(
         "Discord",
         (url or API).rstrip("/"),

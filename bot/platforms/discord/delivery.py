@@ -284,7 +284,7 @@ _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 async def call_for_help(
     call: ApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
 ) -> PostedMessages:
-    """Post a sentence that mentions these people. Raises `PlatformError`.
+    """Post a sentence that mentions `people`. Raises `PlatformError`.
 
     If the response to the post is lost, look for the post instead of repeating it. `now` is in seconds since 1970.
     """

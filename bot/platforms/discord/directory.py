@@ -194,7 +194,7 @@ _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories and voice
 
 
 async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
-    """List the channels of these servers that can have messages. Raises `PlatformError`."""
+    """List the channels of `servers` in which people can write messages. Raises `PlatformError`."""
     channels = list[NamedChannel]()
     for guild in servers:
         for data in await call(CHANNELS, guild=guild) or ():

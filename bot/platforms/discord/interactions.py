@@ -252,7 +252,7 @@ class InteractionReplies:
 
     @contextmanager
     def deferring(self, key: str) -> Iterator[None]:
-        """Mark a question as being deferred within the block; `settled` waits for the block's end."""
+        """Let `settled` wait for the end of the block, in which the caller sends a question's deferral."""
         done = self._deferring[key] = asyncio.Event()
         try:
             yield

@@ -99,7 +99,7 @@ _STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PR
 
 
 class DoubtPrompt(StrEnum):
-    """The meaning of a button that asks for a confirmation, or gives or refuses one."""
+    """The role of a button in a confirmation: it asks for the confirmation, gives it, or refuses it."""
 
     SURE = "sure"  # "Ask a person": asks for confirmation
     YES = "yes"  # confirms asking a person

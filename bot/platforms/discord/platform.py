@@ -108,7 +108,7 @@ class DiscordPlatform:
         await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people.
+        """Post a sentence that mentions `people`.
 
         If the response is lost, look for the post before posting again.
         """
@@ -191,8 +191,8 @@ class DiscordPlatform:
     async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
         """Return the ids of our messages in the channel.
 
-        If the channel may not be read, this raises `RequestRefused`; if the bot `replied` elsewhere already, it returns
-        nothing.
+        If the channel may not be read, this raises `RequestRefused`, or returns nothing if the bot already `replied`
+        elsewhere.
         """
         after, place = directory.question_time(question), question.place
         try:

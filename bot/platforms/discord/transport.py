@@ -189,7 +189,7 @@ class Gateway:
         return PlatformError(self._reason)
 
     async def _disconnect(self, living: asyncio.Task[None]) -> None:
-        """Cancel the connection until it ends, then close it.
+        """Cancel the connection repeatedly until it ends, then close it.
 
         While a session starts, discord.py ignores a cancellation.
         """

@@ -289,7 +289,7 @@ def select_teams(joined: Mapping[str, str], wanted: Collection[str]) -> frozense
 
 
 async def list_channels(call: ApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
-    """List the bot's channels in these teams, by their names in addresses. Raises `PlatformError`."""
+    """List the bot's channels in `teams`, each with its id and its name in addresses. Raises `PlatformError`."""
     channels = list[NamedChannel]()
     for team in teams:
         listed = await call(client.MY_CHANNELS, team=team)

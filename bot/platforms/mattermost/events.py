@@ -213,7 +213,7 @@ def is_addressed(raw: str, us: MattermostBotIdentity) -> bool:
 
 
 def is_to_others(raw: str) -> bool:
-    """Return whether a text that does not mention us begins with a mention, or mentions everyone."""
+    """Return whether a text begins with a mention or mentions everyone; for texts that do not mention us."""
     mentioned = list_mentioned(raw)
     begins = raw.lstrip().startswith("@") and bool(mentioned)
     return begins or bool(_BROADCAST.intersection(mentioned))

@@ -117,7 +117,7 @@ class MattermostPlatform:
         await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people.
+        """Post a sentence that mentions `people`.
 
         If the response is lost, look for the post before posting again.
         """
@@ -252,7 +252,7 @@ class MattermostPlatform:
             await self._call(client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
 
     async def _show_typing(self, channel: str, root: str) -> bool:
-        """Show that the bot is typing, unless it is shown or no optional call fits; return whether it is shown."""
+        """Show that the bot is typing, if the rate limit has room; return whether it is shown, now or already."""
         now, place = self._call.pacing.now(), f"{channel}/{root}"
         if now < self._typed.get(place, 0.0):
             return True

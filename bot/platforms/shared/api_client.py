@@ -331,7 +331,7 @@ async def show_pages(
     post: Callable[[int, str, T], Awaitable[SentMessage]],
     delete: Callable[[int, str], Awaitable[object]],
 ) -> PostedMessages:
-    """Make posted messages show these pages: edit existing ones, post missing ones, delete the rest.
+    """Make posted messages show `pages`: edit existing ones, post missing ones, delete the rest.
 
     If a message cannot be edited, its page and all after it are posted again, to keep the order; `post` receives the
     message that it replaces. Raises `PlatformUnavailable`, without `seconds` once something was posted.

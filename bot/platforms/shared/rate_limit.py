@@ -101,7 +101,7 @@ class Pacing(Protocol):
         ...
 
     def spare(self, route: Route, ids: Ids = ...) -> bool:
-        """Return whether an optional call fits; half of the limit is reserved for required calls."""
+        """Return whether the limit has room for an optional call; half of it is reserved for required calls."""
         ...
 
 
@@ -164,7 +164,7 @@ class Lanes:
         lane.window = replace(lane.window, closed=max(lane.window.closed, self.now() + seconds))
 
     def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
-        """Return whether an optional call fits; half of the limit is reserved for required calls."""
+        """Return whether the limit has room for an optional call; half of it is reserved for required calls."""
         return self.room(route, ids) > self._lane(route, ids).window.rate.calls // 2
 
     def room(self, route: Route, ids: Ids = NO_IDS) -> int:

@@ -191,7 +191,7 @@ class SlackActions:
             await self._tell(press, words, await self._build_offer(button[1], by, language) if rated_up else [])
 
     async def comment(self, body: Json) -> Json | None:
-        """Store a submitted comment, and return a modal with the outcome; None for another modal."""
+        """Store the comment of a submitted modal, and return a modal with the outcome; None if it is not ours."""
         view = read_object(body, "view")
         metadata, _, channel = str(view.get("private_metadata", "")).partition(_SEPARATOR)
         comment = parse_comment({**view, "private_metadata": metadata})

@@ -64,7 +64,7 @@ def is_shared(channel: Json) -> bool | None:
 
 
 def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
-    """Return whether a user belongs to another organisation or was deactivated, by `users.info`; pure."""
+    """Return whether a user, as described by `users.info`, is of another organisation or deactivated; pure."""
     if user.get("deleted") is True:
         return True
     organisation = user.get("enterprise_user")

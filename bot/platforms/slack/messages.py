@@ -260,7 +260,7 @@ def render_fallback(page: MessagePage) -> str:
 
 
 def _render_mrkdwn(run: TextRun, left: int) -> str:
-    """Return a run as mrkdwn, cut to at most `left` units; empty if none of it fits."""
+    """Return a run as mrkdwn, cut to at most `left` UTF-16 units; empty if none of it fits."""
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         text = f"<@{run.text}>"
     else:

@@ -149,7 +149,7 @@ class SlackPlatform:
             await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people.
+        """Post a sentence that mentions `people`.
 
         If the response is lost, look for the post before posting again.
         """
@@ -286,7 +286,7 @@ class SlackPlatform:
     async def _set_status(self, question: Question, *words: str) -> None:
         """Set the status of a question's thread; an empty status removes it.
 
-        Slack shows the first of `words` after our name, and the other ones without it.
+        Slack shows the first of `words` after our name, and the others without it.
         """
         status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}

@@ -161,7 +161,10 @@ class LiveMessages:
         return live is not None and live.ts == ts
 
     async def begin(self, question: Question, view: View) -> str:
-        """Begin a live message and return its id; empty if refused or no call fits. Raises `PlatformUnavailable`."""
+        """Begin a live message and return its id. Raises `PlatformUnavailable`.
+
+        Returns an empty id if the view has no cards, Slack refuses, or the rate limit has no room.
+        """
         chunks, sent = build_opening_chunks(view)
         if not sent.cards:
             return ""
@@ -183,7 +186,7 @@ class LiveMessages:
         return ts
 
     async def extend(self, question: Question, view: View) -> bool:
-        """Append what is new in a view if a call fits; return False if the live message has to be given up."""
+        """Append what is new in a view, if the rate limit has room; return False if the live message is given up."""
         live = self._live[question.key]
         live.given_up = live.given_up or not await self._append(question, live, view)
         return not live.given_up

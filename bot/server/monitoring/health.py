@@ -82,7 +82,10 @@ def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessChe
 
 
 def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool) -> Iterator[str]:
-    """Yield the differences between the configured and the ingested corpora. `served`: a platform is configured."""
+    """Yield reasons why corpora are not ready: never completely ingested, or ingested but not configured.
+
+    The second is a reason only if a platform is configured (`served`).
+    """
     if unread := [corpus.name for corpus in settings.corpus if corpus.name not in read]:
         how = "`footnote ingest all` refreshes corpora that have a source"
         yield f"{', '.join(unread)}: in the settings, but never completely ingested: {how}."

@@ -41,7 +41,7 @@ _SECRET_NAME = lazy_compile(r"key|token|secret|password", re.IGNORECASE)
 
 
 def build_redactor(secrets: Iterable[str]) -> Redact:
-    """Build a function that hides these secrets, and everything shaped like a secret."""
+    """Build a function that hides `secrets`, and everything shaped like a secret."""
     forms = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in _secret_forms(secret)}
     # The longest first: otherwise, of a secret that begins with another, the rest would remain.
     known = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]

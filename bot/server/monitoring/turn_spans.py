@@ -112,7 +112,7 @@ def _moment(entry: LogEntry) -> datetime:
 
 
 class TurnTracer:
-    """Converts log entries to spans, and passes them to `give`."""
+    """Converts log entries to spans, and passes them to the function `give`."""
 
     def __init__(self, give: Callable[[str, PlannedSpan], None]) -> None:
         self._give = give

@@ -150,7 +150,7 @@ def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
-    """Return the forgotten documents of these corpora with a similar name, because the search does not find them."""
+    """Return the forgotten documents of `corpora` with a similar name, because the search does not find them."""
     names: dict[str, DocumentRef] = {}
     for document in forgotten:
         if document.corpus in corpora:

@@ -69,7 +69,7 @@ def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
 
 
 def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
-    """Yield nightly refreshes, newest first, and in between an entry for each day that missed one."""
+    """Yield nightly refreshes, newest first, and in between an entry for each day that missed its refresh."""
     at, zone = settings.schedule.at, settings.zone
     for place, night in enumerate(nights):
         yield night

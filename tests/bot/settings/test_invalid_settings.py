@@ -55,7 +55,7 @@ CASES = [
     ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
     ("timezone = ", "footnote.toml is not valid TOML:"),
     ("timezone = UTC", "(at line 1, column 12). Correct that line. Put text in quotes"),
-    ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0 to below `shards`"),
+    ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be at least 0 and below `shards`"),
     ("[desk]\nat_one = 1", "line 2: there is no setting `desk.at_one`. Did you mean `desk.at_once`?"),
     ("[desk]\nat_once = 0", "line 2: desk.at_once must be greater than or equal to 1, not 0."),
     ("[http]\nport = 70000", "http.port must be less than or equal to 65535, not 70000."),
