@@ -39,7 +39,7 @@ class QuestionWithoutWords(PipelineError):
 
 
 class NotAClaim(PipelineError):
-    """A streamed reply broke off after some of it was passed on, so it was not retried."""
+    """The text to check is not a single statement, or contains no statement."""
 
     kind = "not_a_claim"
 

@@ -133,7 +133,7 @@ class Recorder:
         await self._record(fetch, SearchQuery(text), len(hits))
 
     async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
-        """Search, and record the search; with `kept`, with its passages, which are stored nowhere else."""
+        """Search, and record the search; if `kept`, with the new passages, which are stored nowhere else."""
         self.report(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:

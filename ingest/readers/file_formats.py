@@ -125,7 +125,7 @@ def load_formats() -> Mapping[str, DocumentFormat]:
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Return whether a file of `size` bytes may be read without the sandbox, or is not read by any reader."""
+    """Return whether a file of `size` bytes needs no sandbox: it is harmless at that size, or no reader reads it."""
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True
@@ -180,7 +180,7 @@ def is_dated(name: str, content: bytes) -> bool:
 
 
 class FileFacts(TypedDict, total=False):
-    """Facts that a source knows about a file. `revision` and `modified` are used only if the file states none."""
+    """Facts that a source knows about a file. A revision or date that the file itself states is used instead."""
 
     url: str
     revision: str

@@ -50,8 +50,8 @@ def read_with_fields(
 ) -> ParsedDocument:
     """Parse a text with `read`, and add the title, date, revision and language that its front matter states.
 
-    Unless `any_fields`, front matter without any of these is read as text, since text between two rules is common. With
-    `date_line`, a line at the top may state the date, if the front matter does not.
+    Unless `any_fields`, a block without any of these is read as text, as ordinary text may be between two horizontal
+    rules. With `date_line`, a line at the top may state the date, if the front matter does not.
     """
     fields, body = split_front_matter(text)
     if not any_fields and not stated_fields(fields, _KNOWN_FIELDS):
@@ -104,7 +104,7 @@ def _take_date_line(text: str) -> tuple[datetime | None, str]:
 
 
 def _is_alone(lines: Sequence[str], at: int) -> bool:
-    """Return whether the line at index `at` has no field of an event, such as a place, in its paragraph."""
+    """Return whether the paragraph of the line at index `at` has no field of an event, such as a place."""
     neighbours = (
         *itertools.takewhile(str.strip, lines[at + 1 :]),
         *itertools.takewhile(str.strip, reversed(lines[:at])),
@@ -114,7 +114,7 @@ def _is_alone(lines: Sequence[str], at: int) -> bool:
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the fields that have plain values, and the text after them. In names, `-` becomes `_`, in lower case."""
+    """Return the fields that have plain values, and the text after them. Names are in lower case, with `_` for `-`."""
     fields, rest = load_front_matter(text)
     return {name: value for name, value in fields.items() if isinstance(value, str | int | float | date)}, rest
 
@@ -146,12 +146,12 @@ def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """Return the values that are not empty of the fields with these names, in the order of the names."""
+    """Return all values of the fields with these names that are not empty, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:
-    """Parse the fields of front matter; None if the block is ordinary text between two rules."""
+    """Parse the fields of front matter; None if the block is ordinary text between two horizontal rules."""
     try:
         fields = value_parsers.load_yaml(source)
     except (yaml.YAMLError, ValueError, RecursionError):

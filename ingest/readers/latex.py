@@ -126,7 +126,7 @@ class _Reader:
         return token
 
     def _plain(self, token: re.Match[str]) -> str:
-        """Return the text of a token: anything but an environment, or a command named by several letters."""
+        """Return the text of a token that is neither an environment nor a command named by several letters."""
         written, sign = token[0], token[3]
         if written[0] == "%" or written in "{}":
             return ""

@@ -124,7 +124,7 @@ def _stored_markup(file: Any) -> str:
 def _read_outlook_date(file: Any) -> datetime | None:
     """Return when an Outlook message was sent, or else received.
 
-    Properties follow a header of 32 bytes, in 16 bytes each.
+    The properties, of 16 bytes each, follow a header of 32 bytes.
     """
     if not file.exists("__properties_version1.0"):
         return None

@@ -368,7 +368,7 @@ def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: An
 
 
 def _render_image(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Render a picture as its caption. One at the start of a line is not part of a sentence, and gets none."""
+    """Render a picture as its caption, except at the start of a line, where it is not part of a sentence."""
     before = next((token for token in reversed(tokens[:at]) if token.type not in {"link_open", "html_inline"}), None)
     alone = not before or before.type in {"softbreak", "hardbreak"}
     return f'<img alt="{"" if alone else escape(tokens[at].content or html_tree.MARK)}">'

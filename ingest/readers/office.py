@@ -264,7 +264,7 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
 
 
 def _read_points(series: Element, name: str) -> dict[int, str]:
-    """Return the values or labels of a series by position, as the chart stores them; the innermost of nested labels."""
+    """Return the stored values or labels of a series by position. If labels are nested, return the innermost ones."""
     source = series.find(f"{{*}}{name}")
     cache = (
         None

@@ -213,7 +213,7 @@ def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[
 
 
 def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the texts of a right-to-left run in reading order; foreign words and numbers in it keep theirs."""
+    """Return the texts of a right-to-left run in reading order. Foreign words and numbers keep their own order."""
     texts: list[str] = []
     outside: list[int] = []
     signs = _NumberSigns(_JOINS_DIGITS, "")
@@ -237,7 +237,7 @@ class _NumberSigns(NamedTuple):
 
 
 def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the pieces of a run in the order of its right-to-left line; the run has no right-to-left letters.
+    """Yield the pieces of a run without right-to-left letters, in the order of the right-to-left line around it.
 
     Each piece is a pair: whether it is read from left to right, as numbers and foreign words are, and its texts.
     """
@@ -273,7 +273,7 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
 
 
 def _turn_brackets(texts: list[str], outside: Sequence[int]) -> None:
-    """Correct the brackets at positions `outside`: for an opening one, files contain either sign of the pair."""
+    """Make each bracket at positions `outside` an opening or closing one, as files often contain the mirrored sign."""
     opened = 0
     for at in outside:
         pair = _BRACKETS.get(texts[at])

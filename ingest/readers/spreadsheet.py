@@ -73,7 +73,7 @@ def read_delimited(text: str) -> ParsedDocument:
 
 
 def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[ContentItem, ...]:
-    """Read the sheets of a workbook, given as names and rows. Raises `UnreadableDocument` if they are too large."""
+    """Return the content of sheets, each a name and its rows. Raises `UnreadableDocument` if they are too large."""
     items: list[ContentItem] = []
     cells = blank = text = 0
     for name, rows in sheets:

@@ -54,7 +54,7 @@ def split_header(
 
 
 def _count_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Count the rows at the top that name columns. The first cell of such a row is empty or a unit."""
+    """Count the rows at the top that name columns. The first cell is empty or a unit, or all others are periods."""
     count = 0
     for at, row in enumerate(rows[:_MOST_HEADS]):
         label, *others = row or ("",)
@@ -73,7 +73,7 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _names_all_columns(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the row after `heads` also names columns, as some of them share a head."""
+    """Return whether the first row of `below` also names columns, as neighbouring columns share a name in `heads`."""
     shared = any(name and name == other for name, other in pairwise(map(_join_names, zip(*heads, strict=False))))
     return shared and len(below) > 1 and is_header_row(below[0])
 
@@ -161,7 +161,7 @@ _PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
 
 def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
-    """Turn each paragraph whose lines all begin with a pipe and have another into rows; yield other items unchanged."""
+    """Turn paragraphs into rows if all their lines begin with a pipe and have a second. Yield other items unchanged."""
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]

@@ -29,7 +29,7 @@ _WRITTEN_DATES = tuple(
 
 
 def parse_date(written: object) -> datetime | None:
-    """Parse a date in ISO 8601, as in e-mail, or as people write it. It is in UTC without a zone; None if invalid."""
+    """Parse a date in ISO 8601, as in e-mail, or as people write it. Without a zone it is in UTC; None if invalid."""
     if isinstance(written, datetime):
         return _with_zone(written)
     if isinstance(written, date):

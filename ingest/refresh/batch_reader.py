@@ -66,7 +66,7 @@ class DocumentBatch:
 
 
 class BatchReader:
-    """Reads a listing once. Only `stop` may be called from other threads; `seen` and `gone` are complete at the end."""
+    """Reads a listing once. Other threads may only call `stop`. `seen` and `gone` are complete after the last batch."""
 
     def __init__(
         self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = (), pack_for: str = ""

@@ -119,12 +119,12 @@ async def refresh_corpus(
         corpus: The corpus to refresh.
         store: Where the corpus is stored.
         progress: Called with the progress.
-        dense: Whether passages are embedded now, lazily, or not at all. None keeps the corpus's mode; if new, now.
-        most_removed: The share of the corpus, 0 to 1, to remove without confirmation; a few documents always are.
+        dense: Whether passages are embedded now, lazily, or not at all. None: in the corpus's mode; for a new one, now.
+        most_removed: The share of the corpus, 0 to 1, that may be removed unconfirmed. A few documents always may.
         confirm_removal: Whether a person has confirmed that more may be removed.
         restore: Whether documents that were forgotten on purpose are read again.
         source_digest: A digest of the source's settings. If it changes, all documents are listed again.
-        night: When the nightly refresh that this run belongs to was due, for the history.
+        night: When this run was due, for the history, if it is part of a nightly refresh; else None.
         clock: Returns the present time, with a time zone.
         lease_seconds: Seconds after which another process may refresh the corpus if this one is killed.
 

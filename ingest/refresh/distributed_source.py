@@ -115,7 +115,7 @@ def _sandbox(*, slow: bool) -> Sandbox:
 def distribute(
     source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return a source that an engine reads, and the store for it. With `opener`, the engine embeds documents, too."""
+    """Return a source that an engine reads, and the store for it. If `opener` opens an embedder, the engine embeds."""
     if opener is None:
         return DistributedSource(source, engine), store
     embedder = RememberingEmbedder(store.embedder)
@@ -211,7 +211,7 @@ class DistributedSource:
 
 
 def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
-    """Fetch a document for the engine, and return its placeholder; one that is too large is not fetched."""
+    """Add a document to `fetched` for the engine, and return a placeholder. One that is too large stays unchanged."""
     if item.size > LARGEST_DOCUMENT:
         return item
     try:

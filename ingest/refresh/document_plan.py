@@ -106,7 +106,7 @@ def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], know
 
 
 class KeySet(MutableSet[str]):
-    """A set of keys. Keys that are numbers, such as page ids, take one bit each, as a Wikipedia has many millions."""
+    """A set of keys. Numbers, such as page ids, take one bit each, because a Wikipedia has many millions of pages."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._bits = bytearray()

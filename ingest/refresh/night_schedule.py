@@ -136,7 +136,7 @@ async def run_nightly(
         work: Called with the moment when its night was due.
         at: Returns the current time of day for refreshes; None if there are no nightly refreshes.
         zone: The time zone of this time of day.
-        since: Nights after this moment count as missed: the last night, or now.
+        since: The last night that was run, or else the present time. Nights after it count as missed.
         put_back: Called if the clock was set back, by `CLOCK_LEAP` or more, to before nights that were already run.
         clock: Returns the time.
         pulse: Seconds between two checks of the clock.

@@ -1,7 +1,8 @@
-"""The process that uses Ray for `ingest.refresh.ray_engine`. It receives windows of blocks, and sends results in order.
+"""The process that uses Ray for `ingest.refresh.ray_engine`.
 
-It is started as `python -m ingest.refresh.ray_driver FD`. Only the workers unpickle the blocks, as they have this code
-installed. The process ends when its parent ends, and a cluster that it started ends with it.
+It receives blocks in groups, called windows, and returns their results in order. It is started as
+`python -m ingest.refresh.ray_driver FD`. Only the workers unpickle the blocks, as they have this code installed. The
+process ends when its parent ends, and a cluster that it started ends with it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Select a source's documents by path, label, age and status, and those that changed. Pure."""
+"""Select a source's documents by path, label, age and status, and separate changed and unchanged ones. Pure."""
 
 import functools
 import re
@@ -108,7 +108,7 @@ def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentT
 
 
 def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
-    """Return a function that returns why the path of a file, or `folder`, is skipped; empty if it is selected."""
+    """Return a function that returns why a file, or if `folder` a folder, is skipped by its path; empty if selected."""
     included = compile_globs(rules.include)
     # Cached, since all files in a folder share its parents.
     excluded = functools.lru_cache(_MOST_REMEMBERED)(compile_globs(rules.exclude))
@@ -150,6 +150,6 @@ def _fold_names(names: tuple[str, ...]) -> frozenset[str]:
 def split_unchanged(
     fingerprints: Mapping[str, str], known: Mapping[str, str]
 ) -> tuple[list[ChangedDocument], list[str]]:
-    """Return the documents that are unchanged, and the keys of the changed ones; `fingerprints` has all by key."""
+    """Return the unchanged documents, and the keys of the changed ones. `fingerprints` has those of all, by key."""
     changed = [key for key in fingerprints if known.get(key) != fingerprints[key]]
     return [list_unchanged(key, known[key]) for key in fingerprints if known.get(key) == fingerprints[key]], changed

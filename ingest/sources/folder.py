@@ -260,7 +260,7 @@ def _collect_left_out(entries: Iterator[_Entry], left_out: list[LeftOut]) -> Ite
 
 
 def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
-    """Report a file as unreadable if an earlier one has the same key: their names differ only in coded accents."""
+    """Report a file as unreadable if an earlier one has the same key: only the encoding of accents differs."""
     seen: set[str] = set()
     for entry in entries:
         if isinstance(entry, LeftOut):

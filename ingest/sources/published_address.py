@@ -75,7 +75,7 @@ def _served_path(key: str, site: Site) -> str:
 
 
 def _split(key: str, *root: str) -> tuple[list[str], str]:
-    """Return the folders of a page below `root`, the folder with the site's pages, and its name without suffix."""
+    """Return a page's folders, without a leading `root` (the folder of all pages), and its name without suffix."""
     parts = list(PurePosixPath(key).parts)
     if tuple(parts[: len(root)]) == root:
         parts = parts[len(root) :]

@@ -57,7 +57,7 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     request: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
-    """Download a file. After a failed try, `rest` waits, given the server's wait and the failures, or raises."""
+    """Download a file. After a failed try, `rest` is called as by `retry`, and may raise."""
 
     def once() -> None:
         before = measure_file(request.part)
@@ -120,7 +120,7 @@ def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int)
         _discard_part(request)
         raise RetryableWebError("has a shorter file than before")
     if answer.status != httpx.codes.OK:
-        hint = "It may be deleted, or not exist yet. " + RETRY_HINT
+        hint = "It may have been deleted, or not exist yet. " + RETRY_HINT
         raise SourceUnavailable(f"{format_url(request.url)} answers HTTP {answer.status}.", hint=hint)
     length = parse_number(answer.headers.get("content-length", ""))
     total = request.size if length is None else length

@@ -34,7 +34,10 @@ class RetryableWebError(Exception):
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Call `once` until it succeeds, at most `tries` times. `rest` waits, given the server's wait and the failures."""
+    """Call `once` until it succeeds. Raises `SourceUnavailable` if it fails `tries` times in a row without progress.
+
+    After each other failure, `rest` waits. It gets the seconds that the server asks for, and the failures so far.
+    """
     tried = 0
     while True:
         try:
@@ -84,7 +87,7 @@ def parse_json_object(content: bytes) -> dict[str, Any] | None:
 
 
 def refuse_repeated_query(url: str, query: Mapping[str, object], following: Mapping[str, object]) -> None:
-    """Raise `SourceUnavailable` if a server names the current page of results as the next one, without end."""
+    """Raise `SourceUnavailable` if a server names the current page of results as the next one: that would never end."""
     if following == query:
         raise SourceUnavailable(f"{format_url(url)} repeats the same page of results.", hint=RETRY_HINT)
 

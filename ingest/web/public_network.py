@@ -31,7 +31,10 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an IP address is on the public web, and does not contain another address. Pure."""
+    """Return whether an IP address is on the public web. Pure.
+
+    A NAT64 address counts as the IPv4 address in it; other IPv6 addresses that contain one are refused.
+    """
     try:
         address = ip_address(text)
     except ValueError:

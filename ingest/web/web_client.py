@@ -127,9 +127,9 @@ class WebClient:
         headers: Mapping[str, str] = EMPTY,
         follow: MayFollow | None = None,
     ) -> WebResponse:
-        """Return a whole response. A redirect is followed if `follow` allows it, by default if it stays on the host.
+        """Return a whole response, even one with an error status, or with a redirect that is not followed.
 
-        Any other redirect is returned, and so is an error status, with these exceptions. Raises `AccessDenied` for 401
+        A redirect is followed if `follow` allows it, by default if it stays on the host. Raises `AccessDenied` for 401
         and 403, `SourceUnavailable` if all tries end with 429 or 5xx, `ResponseTooLarge` and `ReadingStopped`.
         """
         sent = {**headers, **({"Accept": accept} if accept else {})}

@@ -112,7 +112,7 @@ def flatten_value(value: str) -> str:
 
 
 def _find_labels(names: dict[str, str]) -> dict[str, str]:
-    """Return, for each argument that has a label in another argument, the name of that other one."""
+    """Map the name of each argument that another argument labels to the name of that other argument."""
     found: dict[str, str] = {}
     for name, value in names.items():
         if value and len(value) <= _LONGEST_LABEL:

@@ -35,8 +35,8 @@ class PromptLoad:
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
     """Return a smaller load for a prompt that is too long; None if nothing more can be dropped.
 
-    It lacks the last demonstration; if there is none, the older half of the earlier turns; then the last passage; and
-    at last the template's examples.
+    One thing is dropped: the last demonstration, or else the older half of the earlier turns, or else the last passage,
+    or else the template's examples.
     """
     if load.demos:
         return replace(load, demos=load.demos[:-1])

@@ -16,7 +16,7 @@ _GAP = "[^.;:]{0,40}?"  # between the notes, the negation and the verb
 
 @dataclass(frozen=True, slots=True)
 class _SilentNotes:
-    """A language's pattern for "the notes do not say". Each of `parts` must occur, which is a fast first check."""
+    """A language's pattern for "the notes do not say". `parts` are searched first: all must occur."""
 
     parts: tuple[re.Pattern[str], ...]
     whole: re.Pattern[str]

@@ -33,7 +33,7 @@ _NUMBER_COUNT = lazy_compile(
 class LineMarker:
     """The marker at the start of a line, and its length.
 
-    `bold`: the `**` before it opens emphasis that continues after it.
+    `bold`: whether a `**` before the marker begins bold text that continues after it.
     """
 
     kind: _MarkerKind

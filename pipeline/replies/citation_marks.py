@@ -127,7 +127,7 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
 
 
 def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
-    """Return the numbers that superscript digits name: whole numbers if in 1..count, else one for each digit."""
+    """Return the numbers in 1..count that superscripts name. If one is larger, each digit counts as a number."""
     plain = digits.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
     runs = [str(int(run)) for run in re.findall(r"[0-9]+", plain)]
     values = [int(run) for run in runs]

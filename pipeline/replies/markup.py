@@ -121,7 +121,7 @@ _TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"  # punctuation after an address tha
 
 
 def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
-    """Yield the spans of addresses, without punctuation after them; in `code`, only those with a scheme or www."""
+    """Yield the spans of addresses, without punctuation after them; if `code`, only those with a scheme or www."""
     if not _MAY_BE_ADDRESS.search(text):
         return
     for found in (_ADDRESS_IN_CODE if code else _ADDRESS).finditer(text):

@@ -88,7 +88,7 @@ class Bullet:
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the format of bullets that name some of `count` sentences; empty if the model finds none relevant."""
+    """Return the format of bullets that each name some of `count` sentences. There may be none, if none is relevant."""
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []

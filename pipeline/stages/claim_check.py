@@ -51,7 +51,7 @@ class PassageSupport:
 
     @property
     def supports(self) -> bool:
-        """Whether the check holds, the claim changes no sentence that it copies, and it shares enough words."""
+        """Whether the check holds, the claim is not `changed`, and the nearest sentence has enough of its words."""
         return self.support.holds and not self.changed and self.coverage >= LEAST_COVERAGE
 
     @property

@@ -1,4 +1,4 @@
-"""Build findings: statements, each once, with the sentences that support them. Of rivals, the newer comes first."""
+"""Build findings: statements, each once, with their supporting sentences. If some disagree, the newer come first."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -151,7 +151,7 @@ _MARK = re.compile(r"^\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
 
 
 def quote_passages(hits: Iterable[Hit]) -> tuple[SourcedFinding, ...]:
-    """Return the sentences of passages as findings, the newer of rivals first."""
+    """Return the sentences of passages as findings. If some disagree, the newer of them come first."""
     return order_rivals_by_date(quote_evidence(collect_sentences(hits)))
 
 

@@ -228,7 +228,7 @@ class ClaimVerifier:
         self._send_queued()
 
     def _send_queued(self) -> None:
-        """Verify all queued claims if they are enough and the model is free, or if no more will come."""
+        """Verify all queued claims if there are enough and the model is free, or if no more will come."""
         if self._waiting and not (self._coming and (self._kit.busy() or len(self._waiting) < CLAIMS_PER_CALL)):
             together, self._waiting = tuple(self._waiting), []
             self._calls.append(self._tasks.create_task(self._verify_together(together)))

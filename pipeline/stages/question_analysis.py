@@ -310,7 +310,7 @@ def _content_words(text: str, language: str) -> list[str]:
 
 
 def _question_language(turns: Sequence[Turn]) -> str:
-    """Return the language of the first turn, or if that is too short to tell, of all turns together."""
+    """Return the language of the first turn; if that is too short to tell, of all turns together, or else English."""
     every = " ".join(turn.text for turn in turns)
     return turns[0].language or detect_language(turns[0].text) or detect_language(every) or "en"
 

@@ -74,7 +74,7 @@ class RankedQuotes:
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
-    """Rank the sentences in the first `passages` hits of each corpus. The corpus likeliest to answer comes first."""
+    """Rank the sentences in the first `passages` hits of each corpus; the first is from the corpus likeliest to answer."""
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -93,7 +93,10 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
-    """Rank the quotes for each part of a question, in the corpus that fits the whole best; skip unanswered parts."""
+    """Return the ranking for the first part of a question that has an answer, with the answers to further parts.
+
+    If no part has an answer, return `whole`. All quotes are from the corpus that fits the whole question best.
+    """
     rankings = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
     first, *further = [ranking for ranking in rankings if ranking.chance >= ANSWER_THRESHOLD] or [whole]
     answers = tuple(ranking.ranked[0].candidate for ranking in further)
@@ -229,7 +232,7 @@ def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) 
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield candidates; those on other pages than the best get the chance 0: only a follow-up's new word fits them."""
+    """Yield candidates with the chance 0 if not on the best one's page: only a follow-up's new word fits these."""
     for candidate in ranked:
         passage, best = candidate.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)
@@ -261,7 +264,7 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, 
 
 
 def _stands_alone(found: Evidence, language: str) -> bool:
-    """Return whether a quotation is self-contained: a sentence, not a row, an address, or one that begins with "it"."""
+    """Return whether a quotation is clear by itself: one sentence of prose, no address, and not beginning with "it"."""
     text = found.text.strip()
     whole = found.passage.kind is PassageKind.PROSE and text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
     return whole and not ("\n" in text or opens_with_pronoun(text, language) or _ADDRESS.match(text))

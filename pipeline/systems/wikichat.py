@@ -41,7 +41,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def recall(context: TurnContext, kit: Kit, claims: list[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-    """Return the model's knowledge that passages support; None if it claims nothing. `claims` gets its claims."""
+    """Return the model's knowledge that passages support; None if it claims nothing. `claims` receives its claims."""
     reply = await generate_reply(context, kit)  # 3
     claims += await split_claims(context, reply, kit)  # 4
     return await verify_claims(context, claims, kit) if claims else None  # 5

@@ -2,8 +2,8 @@
 
 Claims are generated directly, in one streamed call, and verified together while passages are summarised; the prompt of
 the draft includes the criteria of refinement. If a fact is asked for, the draft begins once passages are summarised;
-claims verified later are said after it, in a second wave. So a turn takes four rounds: claims next to a query if one is
-needed, summaries next to verification, the draft, the verdicts on its last sentences; if nothing was found, one more
+claims verified later are said after it, in a second wave. So a turn takes four rounds of calls: claims, and a query if
+one is needed; summaries and verification; the draft; the verdicts on its last sentences. If nothing was found, one more
 round reads the passages found for claims. Every sentence passes the gate.
 """
 

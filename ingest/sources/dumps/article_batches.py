@@ -50,7 +50,7 @@ ArticleItem = KnownArticle | ReadArticle | ChangedDocument | Unreadable  # Chang
 
 @dataclass(frozen=True, slots=True)
 class ReadStretch:
-    """The articles of a stretch in order. `name` is the name of its stream, or empty."""
+    """The articles of a stretch. `name` is the name of its stream; empty for a batch of pages."""
 
     name: str
     items: list[ArticleItem]
@@ -58,7 +58,7 @@ class ReadStretch:
 
 @dataclass(frozen=True, slots=True)
 class ArticleBatch:
-    """Articles from a sequential pass over a dump, between them items that need no more work."""
+    """A batch from a sequential pass over a dump: articles to read, and in `ready` items that need no more work."""
 
     site: WikiSite
     articles: list[tuple[RawPage, PageHead]]

@@ -105,7 +105,7 @@ class WikipediaDump:
         return self._articles
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
+        """List every article, roughly in the order of the dump. Blocks. Raises `DumpError` at once.
 
         If the dump is damaged, known articles that were not found are listed as unchanged.
         """
@@ -226,7 +226,7 @@ class WikipediaDump:
     def _split_work(
         self, survey: _Survey, known: Mapping[str, str], failures: list[ArticleItem], pool: WorkerPool
     ) -> Iterator[StreamRange | ArticleBatch | list[ReadStretch]]:
-        """Yield the stretches to read, and unchanged ones as finished; add a file that ends too early to `failures`."""
+        """Yield the stretches to read, and unchanged ones as results. Report files that end too early in `failures`."""
         for file in survey.files:
             if file.index:
                 for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):

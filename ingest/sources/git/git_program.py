@@ -87,7 +87,7 @@ def may_send_token(address: str) -> bool:
 
 
 def is_branch(name: str) -> bool:
-    """Return whether git accepts it as a branch name."""
+    """Return whether `name` can be the name of a git branch."""
     return bool(_BRANCH.fullmatch(name))
 
 

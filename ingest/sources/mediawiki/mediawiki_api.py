@@ -147,7 +147,7 @@ def get_pages(answer: ApiAnswer) -> list[ApiAnswer]:
 
 
 def join_batches(values: Iterable[str]) -> Iterator[str]:
-    """Join titles or ids with bars into strings; each has as many as one request may contain."""
+    """Join titles or ids with bars. Yield strings, each with as many as one request may contain."""
     batch: list[str] = []
     length = 0
     for value in values:

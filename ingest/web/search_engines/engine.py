@@ -55,7 +55,7 @@ _KEY = "[search_engine] api_key"
 
 @dataclass(frozen=True, slots=True)
 class SearxngEngine:
-    """A SearXNG on an own server; most public ones do not answer with JSON."""
+    """SearXNG on a server of your own; most public ones do not answer with JSON."""
 
     access: EngineAccess
     name: str = "searxng"
@@ -112,7 +112,7 @@ def shorten_query(query: str) -> str:
 
 
 def ask_engine(web: WebClient, url: str, params: QueryParams) -> WebResponse:
-    """Send a query. Raises `SourceUnavailable`, with a hint about search engines, as no refresh tries it again."""
+    """Send a query. Raises `SourceUnavailable`, with a hint for searches: the usual one is for refreshes."""
     try:
         return web.get(url, params, "application/json")
     except AccessDenied:

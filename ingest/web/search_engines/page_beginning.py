@@ -16,7 +16,7 @@ _TOKENS_A_WORD = 4 / 3
 
 
 def read_nothing() -> Page:
-    """Return an empty page. A call in the sandbox imports the readers before they are needed."""
+    """Return an empty page. Calling this in the sandbox imports the readers before they are needed."""
     return Page("", ())
 
 
@@ -33,7 +33,7 @@ def count_tokens(text: str) -> int:
 
 
 def take_beginning(page: Page, tokens: int) -> Page:
-    """Return the page with only its first sentences, lines and rows, which have up to `tokens` tokens. Pure.
+    """Return the page with only its first sentences, lines and rows, up to `tokens` tokens in all. Pure.
 
     Raises `UnreadableDocument` if not even the first of them fits.
     """

@@ -169,7 +169,7 @@ class WebSearch:
         return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
 
     async def _fetch(self, client: WebClient, work: Callable[[], T]) -> T:
-        """Run a function that uses a client in a thread. If the caller is cancelled, the client is stopped."""
+        """Run `work`, which uses `client`, in a thread. If the caller is cancelled, the client is stopped."""
         self._clients.add(client)
         try:
             return await self._fetching.run(_run_within, client, work)

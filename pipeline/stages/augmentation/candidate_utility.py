@@ -93,7 +93,7 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate judge all sentences at once, without showing them; sentences to be quoted instead pass."""
+    """Multiply the utility by the share of sentences that the gate would pass, or replace by a quotation; show none."""
     annotator = SentenceAnnotator(memory.context, candidate.notes)
     cited = [annotator.cite(sentence) for sentence in candidate.sentences]
     kit.end_draft()

@@ -31,7 +31,7 @@ class EvidenceChain:
 
 
 async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return the memory with evidence chains for its query, which is written if it is missing."""
+    """Return the memory with evidence from the best chains for its query, which is chosen first if it is missing."""
     context = memory.context
     query = memory.lacking or await choose_query(context, kit)
     if query is None:

@@ -183,10 +183,12 @@ async def _say_stream(
 ) -> SpokenStream:
     """Send sentences through the gate in order, judging each while the next is written.
 
-    A withheld sentence is replaced by its sentences of the draft, or by its notes. If the stream breaks off, the
-    sentences so far are said before the error is raised. If neither the first sentence nor its draft passes,
-    `_BeginningRefused` is raised, but not after a `refused` one. Then, if no sentence cites the refused one's notes,
-    these notes are said first, as without them the rest often says the contrary.
+    A withheld sentence is replaced by the draft's sentences that it refines, or by its notes. If the stream breaks off,
+    the sentences so far are said before the error is raised.
+
+    If neither the first sentence nor a replacement from the draft passes, `_BeginningRefused` is raised. For the next
+    draft, the caller passes that sentence as `refused`. If no sentence of that draft cites its notes, the notes are
+    said first, as without them the rest often says the contrary.
     """
     any_said = False
     received = False
@@ -308,7 +310,7 @@ class ReplySpeaker:
         return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
-        """Say a replacement unless it was said already; return whether it has been. Links and mentions are rejected."""
+        """Say a replacement, and return whether it was said, now or before. One with links or mentions is rejected."""
         left = self._drop_beginning(sentence)
         if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
@@ -347,7 +349,7 @@ MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be
 
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
-    """Return whether a sentence, or at least the share `least` of its words, was already said of its passages."""
+    """Return whether a sentence, or the share `least` of its words with the same passages cited, was already said."""
     if any(earlier.text == sentence.text for earlier in said):
         return True
     terms, passages = set(content_terms(sentence.text)), {piece.passage.id for piece in sentence.evidence}

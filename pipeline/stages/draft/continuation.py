@@ -102,7 +102,7 @@ def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding])
 
 
 def _is_stated(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
-    """Return whether a known finding states another one, or all together do; a negated one needs a single one."""
+    """Return whether a known finding states `finding`, or if that is not negated, whether all together state it."""
     alike = [other.text for other in known if _denies(other) == _denies(finding)]
     if any(has_same_words(finding.text, text) for text in alike):
         return True

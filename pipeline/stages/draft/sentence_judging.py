@@ -79,7 +79,7 @@ class SentenceJudge:
         return CheckedClaim(Claim(sentence, origin="retrieved"), ruled.verdict, named, ruled.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
-        """Judge all waiting sentences in one call. If another call is running, do so only if they are `enough`."""
+        """Judge all waiting sentences in one call. While another call runs, wait for `enough` of them."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # drop cancelled ones
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
             together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
@@ -113,7 +113,10 @@ class SentenceJudge:
         self._send_waiting()
 
     def _end_or_linger(self, took: float) -> None:
-        """End a call that took so long. If more sentences may come, wait as long again, so that they share a call."""
+        """End a call that took `took` seconds.
+
+        If more sentences may come, end it only after as long again, so that these sentences share the next call.
+        """
         if self._coming() is Coming.NEVER:
             self._calls -= 1
         else:
