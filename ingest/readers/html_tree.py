@@ -19,7 +19,7 @@ _TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
-    """Render a list as lines. `children` are its elements with their content; code and tables split it into blocks."""
+    """Render a list as lines, split into blocks at code and tables. `children` are its elements with their content."""
     rendered: list[ContentItem] = []
     lines: list[str] = []
     number = int(start) if (start := element.get("start", "1")).isdigit() else 1
@@ -322,7 +322,7 @@ def _fill_gap(gaps: re.Match[str]) -> str:
 
 
 def _join_gaps(gaps: str, *, begins: bool) -> str:
-    """Join the texts of adjacent gaps; empty if none has text. A required gap without text becomes `MARK`."""
+    """Join the texts of adjacent gaps, with `MARK` for required gaps without text; empty if no gap has text."""
     texts = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
     if not any(text for text, _ in texts):
         return ""

@@ -356,7 +356,7 @@ def _skip_statement(state: StateBlock, line: int, end: int, silent: bool) -> boo
 
 
 def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Render text without marks of emphasis or links that a misplaced space has kept from being markup."""
+    """Render text. Remove marks of emphasis and links that a misplaced space has kept from being parsed."""
     content = tokens[at].content
     if any(mark in content for mark in ("**", "](", "][", "`")):
         content = _STRAY.sub("", _UNDEFINED_LINK.sub(r"\1", _BROKEN_LINK.sub(r"\1", content)))

@@ -156,7 +156,7 @@ def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
 
 
 def _place(cluster: _Cluster) -> tuple[float, int]:
-    """Return a sort key: the position, or for letters of one ligature, which share it, their order in the script."""
+    """Return a sort key: the position, then the order in the file, as the letters of a ligature share a position."""
     first = cluster.chars[0]
     return first.left + first.right, first.at if cluster.kind == "L" else -first.at
 

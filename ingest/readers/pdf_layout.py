@@ -249,7 +249,10 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Yield each line, and whether it is in a table: it and a neighbour have several cells, or it is between rows."""
+    """Yield each line, and whether it is in a table.
+
+    It is if it has many cells, if it and a neighbour have several, or if it is between rows with more cells.
+    """
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]

@@ -145,7 +145,7 @@ def _child_text(parent: Element, *names: str) -> str:
 
 
 def _read_texts(element: Element) -> Iterator[ContentItem]:
-    """Read any XML. Children with only text become a row of facts; an element with mixed content, a paragraph."""
+    """Read any XML. Children with only text become a row of facts. Mixed content becomes a paragraph."""
     facts = [(value_parsers.local_name(child), (child.text or "").strip()) for child in element if not len(child)]
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)

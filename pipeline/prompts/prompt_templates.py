@@ -1,7 +1,7 @@
 """Render a prompt template with its facts into the messages of a call.
 
-Each call has a template of three macros in this folder, `instruction()`, `turn()` and `reply()`, and worked examples as
-data next to it, which `turn()` and `reply()` render into the messages before the turn itself. So examples look exactly
+Each call has a template in this folder, with the macros `instruction()`, `turn()` and `reply()`. Worked examples are
+data next to it; `turn()` and `reply()` render them into the messages before the turn itself. So examples look exactly
 like turns, and everything before the turn is the same bytes every day, which servers cache. Today's date is in the
 turn. Quoted text is enclosed in delimiters that it cannot contain. `prompter.py` calls the model.
 """

@@ -220,8 +220,8 @@ def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> boo
 def read_as_query(talk: Conversation) -> SearchQuery | None:
     """Return the last message as a query, with its time; None unless it is self-contained and clearly asks one thing.
 
-    For an unclear message, a model writes the query: a remark, a time relative to today, several questions. After other
-    questions, the rules suffice only for English.
+    For other messages, such as a remark, several questions, or one with a time relative to today, a model writes the
+    query. If there are earlier questions, it does so for all languages except English.
     """
     sentences = _drop_small_talk(talk.question.text)
     if len(sentences) != 1 or len(words(sentences[0])) > MAX_QUERY_WORDS or _ADDRESS.search(sentences[0]):

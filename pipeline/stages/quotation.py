@@ -74,7 +74,7 @@ class RankedQuotes:
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
-    """Rank the sentences in the first `passages` hits of each corpus; the first is from the corpus likeliest to answer."""
+    """Rank the sentences in each corpus's first `passages` hits; the first is from the corpus likeliest to answer."""
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -145,7 +145,7 @@ def _score_corpus(
 
 
 def order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Return hits ordered by their best sentences, by words and search alone; nothing is embedded or read."""
+    """Return hits in the order of their best sentences, scored only by words and by the search, without a model."""
     question, language = resolve_question(talk), _answer_language(talk.question, hits)
     reading = weigh_question(question.text, question.borrowed, language, hits, BORROWED)
     candidates = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])

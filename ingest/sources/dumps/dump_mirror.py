@@ -64,7 +64,7 @@ def parse_days(listing: str) -> tuple[str, ...]:
 
 
 def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition | str:
-    """Return the dump of a day if its articles are finished according to `dumpstatus.json`, or else the reason."""
+    """Return the dump of a day if its articles are finished according to `dumpstatus.json`, or why it is unusable."""
     jobs = status.get("jobs") if isinstance(status, Mapping) else None
     if not isinstance(jobs, Mapping):
         return "its dumpstatus.json contains no jobs"

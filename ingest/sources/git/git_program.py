@@ -169,7 +169,7 @@ class GitProgram:
     def stream(self, *arguments: str) -> Generator[bytes, None, None]:
         """Yield git's output as it arrives, split at NUL bytes. Closing the generator ends git.
 
-        Raises as `run` does, at the end.
+        Raises `GitFailed` or `SourceUnavailable`, at the end.
         """
         rest = b""
         with self.start(*arguments) as process:

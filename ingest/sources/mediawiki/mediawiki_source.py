@@ -210,7 +210,7 @@ class MediaWikiSource:
     def _report_pages(
         self, api: MediaWikiApi, numbers: Iterable[int], pages: Mapping[int, ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield those of the pages `numbers` that are selected; the other known ones are reported as deleted."""
+        """List the selected ones of the pages with the ids `numbers`; report the other known ones as deleted."""
         selected = []
         for number in numbers:
             page = pages.get(number)

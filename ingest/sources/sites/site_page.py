@@ -71,7 +71,7 @@ class PageFetcher:
         self._missing_signature: bytes | None = None
 
     def items(self, key: str, entry: SitemapEntry, known: str = "", stamp: str = "") -> Iterator[ListedItem]:
-        """Fetch one page, and yield the items that are now decided: maybe the page before it, maybe nothing yet.
+        """Fetch one page, and yield the items that are now certain. The page itself may be held back until the next.
 
         `known` is the page's previous fingerprint, if any. `stamp` is its current one, if that is known in advance.
         """

@@ -56,7 +56,7 @@ _TEXT_LINE = lazy_compile(r"https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """A page or another sitemap. `changed` has a time zone. `exact`: whether it states the time of day."""
+    """A page or another sitemap. `changed` has a time zone; `exact`: whether it has a time of day, too."""
 
     url: str
     changed: datetime | None = None

@@ -81,7 +81,7 @@ class WebSearch:
         self._stack.close()
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
-        """Return passages from the beginnings of at most `pages` pages, in the engine's order, without those in `skip`.
+        """Return passages from the beginnings of up to `pages` pages, in the engine's order; skip addresses in `skip`.
 
         Raises:
             SourceUnavailable: The engine failed, or none of the pages that it found can be read.

@@ -377,7 +377,7 @@ class SentenceAnnotator:
         return cite_sentence(marked, self._offered)
 
     def annotate(self, marked: MarkedSentence) -> CitedSentence:
-        """Return a sentence with its evidence. If its sources disagree, or speak another language, it gets a note."""
+        """Return a sentence with its evidence. It gets a note if its sources disagree or are in a foreign language."""
         sentence = self.cite(marked)
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:

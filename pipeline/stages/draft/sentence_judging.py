@@ -127,7 +127,7 @@ class SentenceJudge:
         self._send_waiting()
 
     async def _read_verdicts(self, cases: Sequence[_Case]) -> None:
-        """Give each case its verdict when it arrives; end the call after the last. Only refusals wait for reasons."""
+        """Give each case its verdict when it arrives, a refusal only with its reason. End the call after the last."""
         shown = {(piece.passage.id, piece.span) for case in cases for piece in case.evidence}
         whole = collect_sentences(piece for case in cases for piece in case.evidence)
         sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
