@@ -154,9 +154,9 @@ class Manifest:
     async def visible(
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
     ) -> tuple[PackedVersion, ...]:
-        """Return the versions with these numbers, and those of `named` documents that were current at `followed`.
+        """Return the versions with these numbers, and of each `named` document the version at the change `followed`.
 
-        Only versions `within` these corpora are returned.
+        Only versions in the corpora `within` are returned.
         """
         state = self._state()
         known = self._memory.recall(state, numbers, named)
@@ -218,7 +218,7 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def outline(self, corpus: str, *, after: int = 0, limit: int = 10_000) -> tuple[DocumentOutline, ...]:
-        """Return up to `limit` documents of a corpus without texts, by number; only numbers higher than `after`."""
+        """Return outlines of up to `limit` documents of a corpus, by number; only numbers higher than `after`."""
         unindexed = documents.c.corpus.concat("") == corpus
         query = sa.select(documents).where(unindexed, documents.c.retired == 0, documents.c.number > after)
         rows = await self._all(query.order_by(documents.c.number).limit(limit))
@@ -236,7 +236,7 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
-        """Return the number of other titles of each document that has any, for document numbers in a range."""
+        """Return how many other titles a document has, if any, for numbers of documents above `after`, up to `upto`."""
         stretch = documents.c.number > after, documents.c.number <= upto, documents.c.retired == 0
         columns = documents.c.corpus, documents.c.key, documents.c.aliases
         rows = await self._all(sa.select(*columns).where(*stretch, documents.c.aliases != ""))

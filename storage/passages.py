@@ -199,7 +199,7 @@ class PassageStore:
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
-        """Remove documents from searches, and with `erasing` their texts; return the numbers of passages by key."""
+        """Remove documents from searches; with `erasing`, delete their texts. Return the numbers of passages by key."""
         stored = await self.manifest.stored(corpus, keys)
         changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
         await self.manifest.begin([(corpus, key) for key in sorted(stored)], self.lexical.name)

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure_tree(repo: Path) -> dict[str, dict[str, int]]:
-    """Return the figures that are measured without running a command, by the tables of the budget."""
+    """Return the figures that are measured without running a command, in the tables of `budget.toml`."""
     lines = {room: sum(map(count_lines, sources(repo, room))) for room in (*CODE, "tests")}
     imports = {path: list(list_imports(path, repo)) for room in ROOMS for path in sources(repo, room)}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in imports]
@@ -115,7 +115,7 @@ def iterate_top_level(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def build_graph(imports: Mapping[Path, Sequence[str]], repo: Path) -> dict[str, set[str]]:
-    """Return, for each module, the modules of the rooms that it imports."""
+    """Return, for each of the modules in `imports`, which others of them it imports."""
     names = {path: ".".join(path.relative_to(repo).with_suffix("").parts).removesuffix(".__init__") for path in imports}
     known = set(names.values())
     return {names[path]: {module for module in modules if module in known} for path, modules in imports.items()}

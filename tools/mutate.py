@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def sample(repo: Path, seed: int, count: int) -> list[Mutation]:
-    """Draw `count` random mutations of the code in the five rooms; no two of them overlap."""
+    """Draw `count` random mutations of the code in `ROOMS`; no two of them overlap."""
     possible = list_mutations(repo)
     random.Random(seed).shuffle(possible)
     return _choose_apart(possible, count)
@@ -165,7 +165,7 @@ def find_same(repo: Path, outcomes: Path) -> tuple[list[Mutation], list[str]]:
 
 
 def list_mutations(repo: Path) -> list[Mutation]:
-    """Return every possible mutation of the five rooms."""
+    """Return every possible mutation of the code in `ROOMS`."""
     paths = [path for room in ROOMS for path in sorted((repo / room).rglob("*.py"))]
     return [mutation for path in paths for mutation in find_mutations(repo, path)]
 

@@ -3,7 +3,7 @@
     python -m tools.structure [--repo DIR] [--no-traces]
 
 A trace runs a command of the checkout, or one test of its platform contract, under `sys.setprofile`. It counts the
-modules of the five rooms in which a function is called.
+modules of the five rooms (top-level packages) in which a function is called.
 """
 
 import argparse

@@ -39,7 +39,7 @@ class ExamFacts:
 
     @property
     def best(self) -> VariantFigures:
-        """The best variant: most readable replies, then most right replies, then the strictest format."""
+        """The variant with most readable replies; among equals, with most right ones, then the strictest format."""
         offered = [variant for variant in self.measured if variant.way != STUDENT and variant.offered]
         strictness = (AS_SET, "text", "json", "schema")
         return max(

@@ -1,4 +1,4 @@
-"""Read the settings once, at start; the environment overrides `footnote.toml`, which overrides the defaults.
+"""Read the settings: the environment overrides `footnote.toml`, which overrides the defaults.
 
 `footnote.env` next to the settings file holds variables: `footnote setup` puts secrets there.
 """

@@ -354,7 +354,7 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs. A link with a too long address becomes its text, followed by the address if that differs."""
+    """Yield the runs. A link whose address is too long becomes its text, followed by the address if that differs."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")

@@ -2,7 +2,7 @@
 
 Each platform's escaping begins with `defang_text`. It inserts an invisible word joiner (U+2060) after `@` and `<`,
 between the dots of a domain, the colon and slashes of an address, and the brackets of a Markdown link. It also inserts
-one at the ends of a piece, because the neighbouring pieces are unknown. People see the same words; a copied address,
+one at both ends of a text, because the neighbouring text is unknown. People see the same words; a copied address,
 file name or path contains joiners.
 """
 

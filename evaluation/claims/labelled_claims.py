@@ -74,7 +74,7 @@ class ClaimRow:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts without the empty ones."""
+        """Return a field that is a list of texts, without the empty ones."""
         values = self.many(name)
         if not all(isinstance(text, str) for text in values):
             raise self.unlike(name, "a list of texts", values)

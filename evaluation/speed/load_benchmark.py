@@ -62,7 +62,7 @@ class EndedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TokenSample:
-    """The number of tokens that a server has sent at a moment, and of turns that have ended."""
+    """How many tokens a server has sent up to a moment, and how many turns have ended."""
 
     at: float
     tokens: int

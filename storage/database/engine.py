@@ -88,8 +88,8 @@ class Database:
         """Return the result of a query over these tables. It is cached until one of the tables is written to.
 
         This is for tables that every question reads and only the owner of the home writes. On a database server, which
-        other processes share, nothing is cached. `known` are the values that distinguish the query from others over
-        these tables.
+        other processes share, nothing is cached. `known` are the query's parameters, which identify it in the cache
+        among the queries over these tables.
         """
         # Counted before reading, so that a concurrent commit invalidates the result.
         stamp = self.count_changes(*tables)

@@ -232,7 +232,7 @@ def _is_label(head: str, token: str) -> bool:
 
 
 def _is_counted(block: str, place: int, word: str) -> bool:
-    """Return whether a number, a label, or an abbreviation with a number begins at `place`, as after "No."."""
+    """Return whether a number, a label, or an abbreviation before a number begins at `place`, as after "No."."""
     if word[:1].isdecimal() or _ROMAN.match(block, place):
         return True
     known = load_word_lists("abbreviations")

@@ -123,7 +123,7 @@ def terms(text: str, language: str = "") -> list[str]:
 
 
 class _KnownTerms(dict[str, tuple[str, ...]]):
-    """A cache of strings without white space and their terms. The terms of an unknown string are computed."""
+    """A cache from strings without white space to their terms. The terms of an unknown string are computed."""
 
     most = 100_000
 
@@ -192,7 +192,7 @@ def _find_content_terms(text: str, language: str, *, whole: bool = True) -> Iter
 
 
 class _KnownContent(_KnownTerms):
-    """A cache of strings without white space and the terms of their content words."""
+    """A cache from strings without white space to the terms of their content words; unknown ones are computed."""
 
     most = 30_000
 

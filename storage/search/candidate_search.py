@@ -142,7 +142,7 @@ class CandidateSearch:
         modes: Mapping[str, DenseMode],
         depth: int,
     ) -> Candidates:
-        """Add dense scores for the best by words in lazy corpora; leave out their other passages without a vector."""
+        """Add dense scores to those passages of lazy corpora that are best by words; leave out others without one."""
         if self.embedder.knows(text) == 0:
             return candidates
         of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}

@@ -77,9 +77,9 @@ class SlackAsker:
         return shown | {message.only or message.root for message in self.fake.state.ours()}
 
     def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
-        """Return, for each question, whether each message for it is a whole answer.
+        """Return, by question, a flag for each message that replies to it: whether the message is a whole answer.
 
-        Notes that one is coming are skipped.
+        Notes that an answer is coming are skipped.
         """
         answers: dict[str, list[bool]] = {question.name: [] for question in questions}
         for message in self.fake.state.ours():

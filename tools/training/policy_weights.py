@@ -1,8 +1,9 @@
 """Fit the weights of the augmenter's learned policy to recorded turns, and write them into the code.
 
 Each turn is run both with and without acquiring evidence. The reward is 1 if the notes contain the known answer, minus
-a price for each call. As both rewards are known, the best policy is a logistic regression: it predicts which choice was
-better, and each turn is weighted by the difference of its rewards. The result is always the same for the same turns.
+a price for each call. Because both rewards are known, the best policy is a logistic regression: it predicts which
+choice was better, and each turn is weighted by the difference of its rewards. The result is always the same for the
+same turns.
 """
 
 import asyncio

@@ -51,7 +51,7 @@ class ClaimFeatures:
 
     @property
     def supported(self) -> Booleans:
-        """Which claims their evidence supports."""
+        """Whether each claim is supported by its evidence."""
         return np.array([claim.supported for claim in self.claims])
 
     @property

@@ -85,7 +85,7 @@ class Interview:
                 )
 
     def _add_folder(self, given: Path, folders: list[FolderChoice], name: str) -> None:
-        """Add a folder to `folders`; if it is not new or cannot be read, show why."""
+        """Add a folder to `folders`, or show why not: it is not new, or cannot be read."""
         path = expand_home(given).absolute()
         taken: dict[str, Path | None] = {folder.corpus: folder.path for folder in folders}
         taken |= {corpus.name: getattr(corpus.source, "path", None) for corpus in self._settings.corpus}

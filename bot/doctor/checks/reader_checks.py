@@ -44,7 +44,7 @@ def examine_engine(engine: Engine) -> CheckResult:
 def examine_programs(
     programs: ReaderPrograms, find: Callable[[Sequence[str]], str | None] = find_program, ask: Ask | None = None
 ) -> Iterator[CheckResult]:
-    """Yield the result of each enabled program. Blocks."""
+    """Check each enabled program, and yield the results. Blocks."""
     if programs.ocr:
         yield _examine_ocr(programs.ocr_languages, find((OCR_COMMAND,)), ask or _ask)
     if programs.libreoffice:

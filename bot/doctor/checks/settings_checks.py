@@ -113,7 +113,7 @@ async def check_pages(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_programs(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the programs of MCP can connect safely, and that each may read a corpus."""
+    """Check that programs with a token for MCP can connect safely, and that each may read a corpus."""
     return tuple(_check_tokens(scene.settings))
 
 

@@ -124,7 +124,7 @@ _Network = Annotated[str, require(_is_network, 'must be addresses or networks, s
 
 
 class HttpSettings(SettingsTable):
-    """Where the server listens: its health, and requests from platforms."""
+    """Where the server listens for health checks, and for requests from platforms."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any free one

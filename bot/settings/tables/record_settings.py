@@ -28,7 +28,7 @@ class RecordSettings(SettingsTable):
 
 
 class DistillationSettings(SettingsTable):
-    """Which recorded turns may become lessons for your own model. A turn must be allowed by both lists."""
+    """Which recorded turns may become lessons for your own model. Both its place and its corpora must be listed."""
 
     places: tuple[str, ...] = ()
     """Places of turns: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""

@@ -260,7 +260,7 @@ _HostName = Annotated[
 
 
 class SearchEngineSettings(SettingsTable):
-    """What the system `search-engine` searches: the corpora, or the web by an engine."""
+    """What the system `search-engine` searches: the corpora, or the web through a search engine."""
 
     type: Annotated[Literal["corpora", "searxng", "brave"], RESTART] = "corpora"
     url: Annotated[WebAddress, RESTART] = Field(default="", repr=False)

@@ -98,7 +98,7 @@ _SAYS_NOTHING = re.compile(
 
 
 def ask_heading(heading: str) -> str:
-    """Return a heading that is a question in a self-contained form; empty for any other heading."""
+    """Make a self-contained question from a heading that asks one, and return it; empty if that is impossible."""
     plain = heading.strip(" .:*").replace(" ?", "?")
     unclear = any(pattern.search(plain) for pattern in (VAGUE, _ASKS_READER, _SET_APART))
     if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:

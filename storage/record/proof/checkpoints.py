@@ -63,9 +63,9 @@ def read_head_moment(note: str) -> datetime | None:
 
 
 def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
-    """Return the head in a checkpoint, which must be signed by one of these keys for its own record.
+    """Return the tree head in a checkpoint.
 
-    Raises `NoteInvalid`.
+    Raises `NoteInvalid` unless one of these keys has signed it, and belongs to the record that it names.
     """
     text, key = open_note(note, keys)
     head = parse_head(text)
