@@ -175,7 +175,7 @@ def _require_fit(record: TurnRecord | None) -> TurnRecord:
 
 
 def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
-    """Return a footnote's evidence, with one piece for each part of the passage that its quote joins."""
+    """Return a footnote's evidence. A quote may join parts of the passage; each of them is a piece of evidence."""
     pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
     starts = [(passage.text.find(piece), piece) for piece in pieces]
     return tuple(

@@ -258,7 +258,7 @@ def build_existence_check(manifest: Manifest) -> Exists:
 
 
 def _report_outages(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Wrap a read so that it raises `SearchUnavailable` if the storage or the web engine fails."""
+    """Wrap a function that reads, so that it raises `SearchUnavailable` if the storage or the web engine fails."""
 
     async def read_or_report(*args: P.args, **kwargs: P.kwargs) -> T:
         try:

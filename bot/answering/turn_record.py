@@ -176,7 +176,7 @@ class TurnRecord:
         return self.cited | self.touched
 
     def may_show_answer(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether the answer may be shown where the corpora `here` are readable and `gone` was forgotten.
+        """Return whether the answer may be shown where the corpora `here` are readable, and `gone` are forgotten.
 
         All cited corpora must be readable, and no cited document may be in `gone`. A fact-check gives reasons without
         footnotes, so everything behind it must be readable.

@@ -281,7 +281,7 @@ async def remove_notes(
 ) -> tuple[str, ...]:
     """Delete the notes which say that an answer no longer holds; return their ids. Raises `PlatformError`.
 
-    `named` are further messages whose record entries are erased.
+    `named` are the ids of further notes, whose record entries were erased.
     """
     bodies = [entry.body for entry in entries if entry.kind is EntryKind.RECHECK]
     noted = [str(message) for body in bodies for message in body.get("messages", ())]

@@ -125,7 +125,7 @@ class Desk:
             await self._retract(row.ticket, by=row.user, why="the question was deleted")
 
     async def stop(self, ticket: int, by: Asker) -> bool:
-        """Stop answering for the asker or a person who governs the channel. Raises `StorageError`.
+        """Stop answering a question, as the asker or a person who governs the channel requests. Raises `StorageError`.
 
         Returns whether it stops; False for other people, or if the question is not being answered.
         """
@@ -144,7 +144,10 @@ class Desk:
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
-        """Retract an answer for its asker or a governor of the channel; False for others. Raises `StorageError`."""
+        """Retract an answer, as its asker or a person who governs the channel requests.
+
+        Returns False for other people. Raises `StorageError`.
+        """
         row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False

@@ -62,7 +62,10 @@ class AccessDenied(PlatformUnavailable):
     kind = "access_denied"
 
     def for_good(self) -> CannotPost:
-        """Return this error as a permanent one, to raise when a platform starts: no work is running that could wait."""
+        """Return this error as a permanent one, to raise when a platform starts.
+
+        At that time, no work is running that could wait for a valid token.
+        """
         return CannotPost(str(self), hint=self.hint)
 
 

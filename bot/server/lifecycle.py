@@ -263,7 +263,7 @@ async def _reload_when_asked(reloading: SettingsReload, asked: asyncio.Event) ->
 
 @asynccontextmanager
 async def keep_following(passages: PassageStore, *, pulse: float = FOLLOW_SECONDS) -> AsyncIterator[None]:
-    """Within the block, apply changes by other servers of the same database, and show them that this one runs."""
+    """Within the block, apply changes by other servers of the same database, and let them know that this one runs."""
 
     async def watch() -> None:
         while True:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class _NamesRead(NamedTuple):
-    """Channel names of the settings: the ids of those that were resolved, and the result of reading each."""
+    """The channel names of the settings after a look-up: the ids of known ones, and the outcome for each."""
 
     ids: Mapping[str, str]
     readings: Sequence[NameReading]

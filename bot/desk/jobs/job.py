@@ -139,7 +139,7 @@ class Job:
     """A question in progress. Its methods are called on the event loop, and none of them blocks."""
 
     def __init__(self, row: QueuedQuestion, platform: Platform, context: WorkerContext) -> None:
-        """Read a question of the queue. Raises `ValueError` for an invalid row."""
+        """Create the job of a queued question. Raises `ValueError` for an invalid row."""
         self.row, self.ticket, self.turn_id, self.context = row, row.ticket, row.turn_id, context
         self.question = decode_question(row)
         self.unplaced = False

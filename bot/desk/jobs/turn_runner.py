@@ -117,7 +117,7 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job; return whether this process may run it. A retraction waits for an unreachable database.
+    """Claim a job; return whether this process may run it. Only a retraction waits for the database.
 
     This also stores the id of the first turn, and the fact that posting begins.
     """

@@ -40,7 +40,7 @@ DiscordIds = Annotated[tuple[str, ...], AfterValidator(_validate_ids)]
 
 
 class DiscordSettings(PlatformSettings):
-    """The table `[discord]`: the app's token and addresses, and where and whom it answers."""
+    """The table `[discord]`: the app's token and addresses, the servers in which it answers, and people's rights."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
 

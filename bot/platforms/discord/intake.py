@@ -129,8 +129,8 @@ class DiscordIntake:
     async def welcome(self, entered: events.PlaceUpdate) -> None:
         """Introduce the bot in a server that it joined recently, unless settings turn that off.
 
-        Discord lists all servers at each connection, so the time of joining shows whether the bot is new. A day counts
-        as recently, because a server may be added to the settings after the bot joined it.
+        Discord lists all servers at each connection, so the time of joining shows whether the bot is new. A whole
+        day counts as recent, because a server may be added to the settings after the bot joined it.
         """
         now, enabled = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
         if not (enabled and entered.is_new(now)):

@@ -206,7 +206,7 @@ class DiscordRouter:
         await self.replies.change(invocation, build_sentence(words, render_settings))
 
     async def _find_answer(self, invocation: DiscordInvocation) -> int | None:
-        """Return the ticket of the answer in a context menu's message; None if it is not an answer."""
+        """Return the ticket of the answer on which a context menu was opened; None if the message is not an answer."""
         try:
             channel = await self.intake.directory.channel(invocation.channel.id, invocation.guild)
         except (PlatformError, TimeoutError):

@@ -32,7 +32,7 @@ def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class MattermostSettings(PlatformSettings):
-    """The table `[mattermost]`: a bot account of a server, and where and whom it answers."""
+    """The table `[mattermost]`: the bot's account on a server, the teams in which it answers, and people's rights."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "MATTERMOST_TOKEN"}
 

@@ -65,18 +65,18 @@ class Api:
     authorization: str = field(default="", repr=False)
     form: bool = False  # whether a body without nested values is sent as a form
     safe: str = ""  # characters that are not quoted in values of a path
-    ok_field: str = ""  # of the body: whether the call succeeded; empty if the HTTP status says so
+    ok_field: str = ""  # the body's field that says whether the call succeeded; empty if the HTTP status does
     code_field: str = "code"
     kinds: Mapping[str | int, type[PlatformError]] = field(default_factory=dict)
     """Errors by code. `PlatformUnavailable`: temporarily refused."""
-    unfit: tuple[str, ...] = ()  # prefixes of codes of refused content
-    by_status: Mapping[int, type[PlatformError]] = field(default_factory=dict)  # for other codes
-    otherwise: type[PlatformError] = RequestRefused  # for other codes and statuses
+    unfit: tuple[str, ...] = ()  # prefixes of the codes that refuse a message's content
+    by_status: Mapping[int, type[PlatformError]] = field(default_factory=dict)  # errors by HTTP status, for other codes
+    otherwise: type[PlatformError] = RequestRefused  # the error for other codes and statuses
     hints: Mapping[str | int, str] = field(default_factory=dict)
     wait_headers: tuple[str, ...] = ("Retry-After",)
     wait_seconds: float = 5.0  # if the platform asks to wait without saying how long
     banned_seconds: float = 5.0  # the same, if a proxy before the platform refuses
-    pause_seconds: float | None = None  # before a temporarily refused call is retried; None: it is in doubt
+    pause_seconds: float | None = None  # before a temporarily refused call is retried; None: it may have succeeded
 
     def explain(self, call: object, reply: Reply) -> PlatformError | None:
         """Return the error of a reply; None if the call succeeded.

@@ -175,7 +175,7 @@ class CatchUpRun:
             self._reviewing = False
 
     async def _catch_up_channel(self, channel: str, since: float) -> int:
-        """Catch up with a channel, and retry while the database is unreachable."""
+        """Catch up with a channel, and return the number of new questions; retry while the database is unreachable."""
         new_questions = 0
         for attempt in itertools.count():
             try:

@@ -69,7 +69,7 @@ async def find_audience(message: IncomingMessage, joined: Participates, *, every
 def is_edit_addressed(message: IncomingMessage, *, unasked: bool) -> bool:
     """Return whether an accepted question is answered again after an edit; pure.
 
-    It is not answered again only if the bot was not addressed before, is not addressed now, and the message is in no
+    It is, if the bot was addressed before the edit (not `unasked`) or is addressed now, or if the message is in a
     thread.
     """
     return not unasked or message.addressed or message.within

@@ -293,7 +293,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 def _separate_code(text: str) -> str:
     """Escape a text that follows code.
 
-    An invisible joiner before its leading comma or stop is removed, because it would break the code's format.
+    An invisible joiner before a leading comma or stop is removed, because it would break the code's format.
     """
     escaped = escape_mrkdwn(text)
     return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped

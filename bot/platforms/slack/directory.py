@@ -257,7 +257,7 @@ async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -
 
 
 async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
-    """Return the call for help that has this key, from the thread or a channel's newest posts; empty if not found."""
+    """Find the call for help with this key in a thread, or in a channel's newest posts; empty if there is none."""
     looked = 0
     async for message in _read_pages(call, place):
         looked += 1

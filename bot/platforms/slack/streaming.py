@@ -110,7 +110,7 @@ def _render_quote(source: ShownSource) -> str:
 
 
 def _shorten_field(text: str, most: int = FIELD) -> str:
-    """Return a text that fits a card's field; the evidence shows all of it."""
+    """Return a text, shortened to fit a card's field; the evidence view shows the whole text."""
     text = " ".join(text.split())
     piece = next(split_text(text, lambda text: count_units(escape_mrkdwn(text)) < most), "")
     return escape_mrkdwn(piece if piece == text else f"{piece.rstrip()}…") or "…"

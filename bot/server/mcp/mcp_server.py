@@ -194,7 +194,7 @@ async def open_mcp_route(lend: LendService, read_settings: Callable[[], Settings
 
 
 def _list_names(names: set[str]) -> TransportSecuritySettings:
-    """Return the host names under which requests may reach us; others may come from a page's DNS rebinding attack."""
+    """Return the host names under which requests may reach us; other names may be a DNS rebinding attack."""
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(

@@ -43,7 +43,7 @@ class PlannedSpan:
 
 
 def plan_turn(entries: Sequence[LogEntry], platform: str) -> tuple[PlannedSpan, ...]:
-    """Plan the spans of a turn from its closing entries: its steps, then its end. Pure."""
+    """Plan the spans of a turn. `entries` close the turn: first its steps, then its end. Pure."""
     *steps, closed = entries
     body = closed.body
     ended = _moment(closed)

@@ -50,7 +50,7 @@ async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, 
 async def _still_holds(
     sentence: AnsweredSentence, cited: Mapping[int, Citation], pages: Pages, supports: Supports, question: str
 ) -> bool:
-    """Return whether replacements of the changed passages still support a sentence, or the quotations behind it.
+    """Return whether a sentence holds: replacements of the changed passages support it, or the quotations behind it.
 
     Each quotation is checked against each replacement separately. If passages were checked together, one could supply a
     number that another lacks, which would hide a contradiction.
