@@ -375,7 +375,8 @@ def _join_flowing_lines(lines: Sequence[TextLine], vocabulary: Counter[str]) -> 
 def _choose_hyphen(half: str, following: str, vocabulary: Counter[str]) -> str:
     """Return "-" if a word that is divided at the end of a line keeps its hyphen, else "".
 
-    It does if the document has the first part as a word of its own, but not the whole word without hyphen.
+    It does if the document does not have the whole word without hyphen, but has the first part as a word of its own,
+    or if the second part begins with a capital.
     """
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""

@@ -87,7 +87,7 @@ _SAMPLE = 1 << 18  # bytes for guessing the encoding
 
 
 def decode_text(content: bytes) -> str:
-    """Decode text by its byte-order mark, as UTF-8, or by a guess. Raises `UnreadableDocument`."""
+    """Decode text by its byte-order mark, as UTF-8, or by a guess, and clean it. Raises `UnreadableDocument`."""
     return strip_control_characters(_decode(content))
 
 

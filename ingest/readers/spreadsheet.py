@@ -109,7 +109,7 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
 
 
 def _is_header(lines: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first of several rows is a header: most of its cells are names or years."""
+    """Return whether the first of several rows is a header: most cells are filled, with different names or years."""
     filled = [cell for cell in lines[0] if cell]
     widest = max(sum(1 for cell in line if cell) for line in lines)
     return (

@@ -60,7 +60,7 @@ def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
 
 @dataclass
 class _Calendar:
-    """The nights of one schedule. Nights up to `since` have been run, or are not to be run any more."""
+    """The nightly refreshes of a schedule, called nights. Those up to `since` have been run, or will not be run."""
 
     when: Callable[[], time | None]
     zone: tzinfo

@@ -44,7 +44,7 @@ class EngineUnavailable(SourceUnavailable):
 
 @cache
 def hash_code() -> str:
-    """Return Python's version and a hash of our code. Both must be the same in all processes."""
+    """Return Python's version and a hash of `ingest` and `storage`. Both must be the same in all processes."""
     whole = hashlib.sha256()
     for package in ("ingest", "storage"):
         spec = find_spec(package)

@@ -174,7 +174,7 @@ def coordinates(arguments: TemplateArguments) -> str:
 
 
 def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
-    """Format a position given as degrees, minutes, seconds and directions; empty unless both parts are numbers."""
+    """Format a position given as degrees, minutes, seconds and directions; empty unless the degrees are numbers."""
     if not (_strip_number(latitude[0]) and _strip_number(longitude[0])):
         return ""
     if not any((*latitude[1:], *longitude[1:])):
@@ -301,7 +301,7 @@ def century(arguments: TemplateArguments) -> str:
 
 
 def lifetime(arguments: TemplateArguments) -> str:
-    """Render `{{bd|1879年|3月14日|1955年|4月18日}}` as both dates."""
+    """Render `{{bd|1879年|3月14日|1955年|4月18日}}` as 1879年3月14日－1955年4月18日."""
     born, died = "".join(arguments.places[:2]), "".join(arguments.places[2:4])
     return f"{born}－{died}" if died else born
 

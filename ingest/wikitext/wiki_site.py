@@ -76,7 +76,7 @@ class WikiSite:
         return plain[:1].upper() + plain[1:] if self.first_letter else plain
 
     def url(self, title: str, revision: str) -> str:
-        """Return the address of a revision of a page; empty if the address of the wiki is unknown."""
+        """Return the address of a page, or of its `revision` if not empty; empty if the wiki's address is unknown."""
         if not self.origin:
             return ""
         named = quote(title.replace(" ", "_"), safe="/:(),!*'")

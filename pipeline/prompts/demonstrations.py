@@ -37,7 +37,7 @@ def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
 
 
 def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
-    """Return the first demonstrations that fit this template, up to `MAX_DEMO_CHARACTERS` in all. Pure."""
+    """Return those demonstrations in the first `MAX_DEMO_CHARACTERS` of all that fit this template. Pure."""
     left, fitting = MAX_DEMO_CHARACTERS, list[Demonstration]()
     for demo in demos:
         left -= len(demo.searched) + len(demo.answer)

@@ -55,7 +55,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
-    """Return the examples in a file, if it exists; `answered_by` is the field with the reply."""
+    """Return the examples in a file; empty if it does not exist. `answered_by` is the field with the reply."""
     if not file.exists():
         return ()
     examples = []

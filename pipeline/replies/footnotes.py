@@ -26,7 +26,7 @@ def write_language_note(document: Document) -> str:
 
 
 def is_own_note(note: str, evidence: Evidence) -> bool:
-    """Return whether a note is empty or written by a function above for this evidence."""
+    """Return whether a note is empty, or is what `describe_place` or a function above writes for this evidence."""
     page, passage = evidence.document, evidence.passage
     return note in {"", describe_place(page, passage), write_dated_note(page), write_language_note(page)}
 

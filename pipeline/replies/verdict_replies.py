@@ -107,7 +107,7 @@ def _find_last_verdict(text: str) -> Verdict | None:
 
 
 def _find_single_verdict(text: str) -> Verdict | None:
-    """Return the only verdict in capitals in a short text; None if it has none, or several."""
+    """Return the only verdict in capitals in a short text; None if it has none, or different ones."""
     matches = list(_CAPITAL_VERDICT.finditer(text))
     verdicts = {_read_verdict(text, match) for match in matches}
     return verdicts.pop() if len(verdicts) == 1 else None

@@ -68,8 +68,8 @@ MAX_BULLETS = 8  # of one passage
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
     """Return the search query and its time; None if the user does not ask for a fact.
 
-    The question itself is the query if settings say so, the model declines, or its reply is unreadable. A search engine
-    always gets a query that the model has written, because others read it.
+    The question itself is the query if settings say so, the model declines, or its reply is unreadable. The
+    setting does not apply to a search engine, because others read its queries.
     """
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)

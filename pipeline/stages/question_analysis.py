@@ -158,7 +158,7 @@ def _earlier_questions(talk: Conversation) -> list[Turn]:
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
-    """Return what a follow-up without verb or pronoun replaces: "in Bergen?" for "And in Bergen?"; otherwise ""."""
+    """Return the new phrase of a follow-up without verb or pronoun: "in Bergen?" of "And in Bergen?"; otherwise ""."""
     opener = rules.openers.match(text := " ".join(text.split()))
     rest = text[opener.end() :].strip(" ,") if opener else text
     full = len(words(rest)) > MAX_ELLIPTIC or rules.verbs.search(rest) or rules.pronouns.search(rest)

@@ -271,7 +271,7 @@ def _stands_alone(found: Evidence, language: str) -> bool:
 
 
 def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
-    """Return the question's language if a page is in it, else that of most pages: short texts are misdetected."""
+    """Return the question's language if a page is in it, else that of most pages: short questions are misdetected."""
     spoken = turn.language or detect_language(turn.text)
     languages = Counter(hit.document.language for hit in hits if hit.document.language)
     return spoken if spoken in languages or not languages else languages.most_common(1)[0][0]

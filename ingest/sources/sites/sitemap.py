@@ -165,7 +165,7 @@ def make_page_key(address: str) -> str:
 
 
 def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
-    """Fetch robots.txt and apply its crawl delay; if it is missing, all is allowed. Raises `SourceUnavailable`."""
+    """Fetch robots.txt and apply its crawl delay. Without a usable one, all is allowed. Raises `SourceUnavailable`."""
     try:
         reply = web.get(f"{origin}/robots.txt")
     except (AccessDenied, ResponseTooLarge):
