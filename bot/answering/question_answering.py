@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Answer a question within the asker's scope, and record the turn.
 
-    An error that is not listed below becomes a failed result.
+    Expected errors of the run become a failed or refused result. A bug is recorded as a failure, and raised.
 
     Raises:
         UnknownCorpus: a corpus was named that the asker cannot read.

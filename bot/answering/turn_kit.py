@@ -3,7 +3,8 @@
 A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: the web
 corpus exists while a search engine is configured, and each of its pages exists until it is forgotten.
 
-Only this module catches all errors of the pipeline: whatever happens, a turn has an outcome.
+This module converts the expected errors of a turn to outcomes. Other errors are bugs: `question_answering` records and
+raises them.
 """
 
 import asyncio
@@ -186,7 +187,7 @@ def _build_model_calls(
 async def run_system(app: App, turn: PreparedTurn, tools: TurnTools, system: System) -> Outcome:
     """Show the answer that is pinned to the question; if there is none, run the system.
 
-    Errors that are bugs are raised.
+    If the question is small talk about the bot, introduce the bot. Errors that are bugs are raised.
     """
     limit, talk, pinned = turn.limits.seconds, turn.talk, None
     try:

@@ -169,7 +169,7 @@ async def serve_http(
 ) -> AsyncIterator[str]:
     """Serve an application within the block, and yield its address; `hurried` ends the grace period.
 
-    Raises `CannotListen` if another program listens there, or the address is not this machine's.
+    Raises `CannotListen` if the address cannot be used, such as because another program listens there.
     """
     with bind_socket(at.host, at.port) as listener:
         host, port = listener.getsockname()[:2]

@@ -75,7 +75,7 @@ def enqueue_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
 
 
 def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[SchedulerState, tuple[QueuedJob, ...]]:
-    """Return the state after starting every job that may start now, and these jobs in order."""
+    """Return the state after starting every job that may start now, and the started jobs in order."""
     chosen: list[QueuedJob] = []
     while (job := _find_next_job(state, limit)) is not None:
         state = _start_job(state, job)

@@ -260,7 +260,7 @@ class Deliveries:
         return self.choose_reply(question) or (None if question.only_asker else self.choose_channel(question))
 
     def choose_reply(self, question: Question) -> InteractionDelivery | None:
-        """Return how to reply to an interaction; None if its token is not valid."""
+        """Return how to reply to a question's interaction; None if there is none, or its token is not valid."""
         handle = parse_token(question.handle) if question.handle else None
         is_valid = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self.late
         if not (handle and is_valid):

@@ -346,7 +346,10 @@ class DiscordHistoryReader:
                     yield channel.id
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield the questions since a moment in a channel or thread. Raises `PlatformError`, `StorageError`."""
+        """Yield the questions since a moment in a channel or thread, except those that need a private answer.
+
+        Raises `PlatformError`, `StorageError`.
+        """
         async for message in self._written(channel, since):
             written = events.parse_posted(message, self._us, self._guild.get(channel, ""))
             question = await self._intake.question(written) if written else None

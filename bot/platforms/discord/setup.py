@@ -97,7 +97,10 @@ async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[Chec
 
 
 def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
-    """Report the permissions that the bot's roles lack in a server; single channels may differ. Pure."""
+    """Report the permissions that the bot's roles lack in a server, or that none is missing; pure.
+
+    Single channels may differ.
+    """
     role_ids = {guild, *map(str, member.get("roles") or ())}
     allowed = 0
     for role in roles:

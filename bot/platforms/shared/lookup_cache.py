@@ -107,7 +107,7 @@ async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what:
 async def lookup_retrying(
     look: Callable[[], Awaitable[T]], what: str, sleep: Callable[[float], Awaitable[object]]
 ) -> T | None:
-    """Return the answer of a look-up, retrying while the platform is unreachable; None if that lasts too long."""
+    """Return the answer of a look-up, retrying while the platform is unreachable; None if it stays so, or refuses."""
     for attempt in range(_TRIES):
         try:
             return await look()

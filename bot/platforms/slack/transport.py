@@ -330,7 +330,7 @@ class SlackRouter:
         await ack()
 
     async def on_action(self, body: Json, ack: AsyncAck) -> None:
-        """Perform a button's action within the time that Slack waits."""
+        """Perform a button's action, and acknowledge it after a short wait even if the action still runs."""
         if button_press := parse_press(body):
             await self.tasks.wait_briefly(self.actions.press(button_press))
         await ack()

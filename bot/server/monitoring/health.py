@@ -59,7 +59,7 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
 
 
 def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessCheck]:
-    """Build the checks of the documents and the model."""
+    """Build the checks of the documents, the corpora and the model."""
 
     async def documents() -> str:
         if app.settings.search_engine.corpus or await find_probe(app.manifest):

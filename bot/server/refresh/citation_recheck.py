@@ -197,7 +197,10 @@ class CitationRecheck:
         await self.app.audit.append(LogEntry(turn_id, EntryKind.RECHECK, {"told": told, **facts}))
 
     async def _notify_admins(self, turns: Sequence[_RecheckedTurn], most: int) -> None:
-        """Notify the admins' channel, or log if none is set. Turns that the channel may not read are only counted."""
+        """Notify the admins' channel; log instead if none is set, or if the platform refuses.
+
+        Turns that the channel may not read are only counted.
+        """
         channel = self.app.settings.schedule.admin_channel
         name, _, rest = channel.partition(":")
         workspace, _, place = rest.partition("/")
