@@ -139,7 +139,7 @@ def primary_language(tag: str) -> str:
 
 
 def add_child(parent: Element, tag: str, *, before: Element | None = None) -> Element:
-    """Add a child to `parent`: the last one, or the one before `before`."""
+    """Add a child to `parent`, at the end or directly before `before`."""
     child = lxml.etree.SubElement(parent, tag)
     if before is not None:
         before.addprevious(child)

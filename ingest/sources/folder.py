@@ -260,7 +260,7 @@ def _collect_left_out(entries: Iterator[_Entry], left_out: list[LeftOut]) -> Ite
 
 
 def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
-    """Report a file as unreadable if an earlier one has the same key: only the encoding of accents differs."""
+    """Report a file as unreadable if an earlier one has its key: their names differ only in the encoding of accents."""
     seen: set[str] = set()
     for entry in entries:
         if isinstance(entry, LeftOut):

@@ -193,7 +193,7 @@ def _find_by_form(name: str, written: str) -> TemplateHandler | None:
 
 
 def _label_language(code: str, text: str, language: str) -> str:
-    """Label words in another language, as the English Wikipedia does."""
+    """Put the name of their language before foreign words, as the English Wikipedia does; only there."""
     label = load_meanings("language_names").get(code) if language == "en" else None
     return f"{label}: {text}" if label and text else text
 

@@ -39,7 +39,7 @@ def is_about_notes(sentence: str) -> bool:
 
 
 def is_abstention(sentence: str) -> bool:
-    """Return whether a sentence without a source says that the answer is unknown."""
+    """Return whether a sentence without a source says that the answer is unknown, or is not in the notes."""
     return is_about_notes(sentence) or bool(_abstention_patterns().unknown.search(_plain(sentence)))
 
 

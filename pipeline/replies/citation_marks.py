@@ -59,7 +59,7 @@ class CitationMark:
 
 
 def find_marks(text: str, count: int) -> Iterator[CitationMark]:
-    """Yield the marks in order. Adjacent ones count as one; round brackets around only marks belong to them."""
+    """Yield the marks in order. Adjacent ones count as one, with round brackets that contain nothing but marks."""
     last: CitationMark | None = None
     for mark in _find_single_marks(text, count):
         numbers = _join_marks(text, last, mark) if last else None

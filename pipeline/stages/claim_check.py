@@ -243,7 +243,7 @@ def _overrule(ruled: Judgement) -> Judgement:
     """Return the rules' judgement. If they reject the claim, it remarks that the model had accepted the claim."""
     if ruled.verdict is Verdict.SUPPORTS:
         return ruled
-    reasoning = f"The model takes it for supported; but {ruled.reasoning}."
+    reasoning = f"The model accepts the claim, but {ruled.reasoning}."
     return replace(ruled, reasoning=reasoning, because=(VerdictReason("overruled"), *ruled.because))
 
 

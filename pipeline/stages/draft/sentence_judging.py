@@ -115,7 +115,7 @@ class SentenceJudge:
     def _end_or_linger(self, took: float) -> None:
         """End a call that took `took` seconds.
 
-        If more sentences may come, end it only after as long again, so that these sentences share the next call.
+        If more sentences may come, end it only after the same time again, so that these sentences share the next call.
         """
         if self._coming() is Coming.NEVER:
             self._calls -= 1
