@@ -184,7 +184,7 @@ def find_home(config: Path | None = None) -> Path:
 
 
 def list_old_keys(path: Path) -> list[str]:
-    """List the keys of a file that have a new name, such as a corpus's `readers`, which is `visible_to` now."""
+    """List the outdated keys of a settings file: those of a corpus's `readers`, which is `visible_to` now."""
     corpora = _parse_toml(path, _read_text(path, must_exist=False)).get("corpus", ())
     return [format_key(("corpus", place, "readers")) for place, corpus in enumerate(corpora) if "readers" in corpus]
 

@@ -248,7 +248,7 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]
 
 def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
     if form and form not in CLAIM_FORMATS:
-        raise UnreadableClaims(f"No format is called {form!r}.", hint=f"There are {', '.join(CLAIM_FORMATS)}.")
+        raise UnreadableClaims(f"No format is called {form!r}.", hint=f"The formats are {', '.join(CLAIM_FORMATS)}.")
     if not path.exists():
         raise UnreadableClaims(f"There is no file {path}.")
     if _is_empty(path):

@@ -132,7 +132,9 @@ VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
 def find_verifier(name: str) -> OpenVerifier:
     """Return the function that opens a verifier. Raises `EvaluationError` for an unknown name."""
     if name not in VERIFIERS:
-        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)} and judge.")
+        raise EvaluationError(
+            f"No verifier is called {name!r}.", hint=f"The verifiers are {', '.join(VERIFIERS)} and judge."
+        )
     return VERIFIERS[name]
 
 

@@ -149,8 +149,7 @@ def open_database(
 
     An empty `url` means SQLite at `home/footnote.db`. With `read_only`, nothing is changed: for commands that only
     read records, while another process may own the home. With `immutable` as well, nothing is locked either, so no
-    process may be writing.
-    `busy_seconds` is how long to wait for a process that locks SQLite's file.
+    process may be writing. `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
     Raises `HomeUnusable` (also if there is nothing to read) and `DatabaseUnusable`.
     """

@@ -11,7 +11,7 @@ from storage.language.words import content_terms, terms
 
 T = TypeVar("T")
 LIKENESS = 0.4
-"""The cosine of their weighted terms from which two questions are similar."""
+"""Two questions are similar if the cosine of their weighted terms is at least this."""
 
 
 @dataclass(frozen=True, slots=True)

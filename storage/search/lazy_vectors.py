@@ -195,7 +195,7 @@ class LazyVectors:
         await self.remove([(corpus, id_) for id_ in await self.uses.of_documents(corpus, keys)])
 
     async def flush(self) -> None:
-        """Wait until all pending vectors are stored."""
+        """Store the pending uses of vectors, and wait until all pending vectors are stored, too."""
         if self._used:
             self._start(self._note_uses())
         while self._tasks:

@@ -59,7 +59,7 @@ def build_graph(weights: Path, layers: Sequence[int]) -> bytes:
 
 
 class _Graph:
-    """A graph under construction; a method adds nodes and returns the name of their output."""
+    """A graph under construction; each method adds nodes to it, and returns the name of their output."""
 
     def __init__(self, weights: Path) -> None:
         self._content, self._location = weights.read_bytes(), weights.name

@@ -154,7 +154,7 @@ _NO_HEAD = re.compile(
     r"|(?:.* )?(?:pays?|paid|\w+ed)(?: .*)?",
     re.IGNORECASE,
 )
-"""Heads of columns that are not worth asking about."""
+"""Column headings that are not worth asking about."""
 
 
 def ask_rows(table: str) -> Iterator[MadeQuestion]:

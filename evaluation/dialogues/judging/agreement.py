@@ -75,7 +75,7 @@ def agreement(
         filled = {path.stem: read_sheet(path) for path in files}
         if empty := [name for name, labels in filled.items() if not labels]:
             raise EvaluationError(
-                f"Nothing is filled in in {', '.join(empty)}.", hint="Fill in the column “verdict” or those of scales."
+                f"There is no judgement in {', '.join(empty)}.", hint="Fill in the column “verdict” or those of scales."
             )
         sheets = {JUDGE: list_judge_labels(RunFolder(run)), **filled}
         agreements = list(measure_agreement(sheets))

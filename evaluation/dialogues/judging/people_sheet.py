@@ -121,11 +121,11 @@ def _parse_label(column: str, text: str, where: str) -> Label:
         label = " ".join(text.upper().replace("_", " ").split())
         if label in LABELS:
             return label
-        raise EvaluationError(f"{where} has the verdict {text!r}.", hint=f"There are {', '.join(LABELS)}.")
+        raise EvaluationError(f"{where} has the verdict {text!r}.", hint=f"The verdicts are {', '.join(LABELS)}.")
     lowest, highest = SCALES[column]
     if text.removesuffix(".0").isdigit() and lowest <= int(float(text)) <= highest:
         return int(float(text))
-    raise EvaluationError(f"{where} has {text!r} for {column}.", hint=f"It goes from {lowest} to {highest}.")
+    raise EvaluationError(f"{where} has {text!r} for {column}.", hint=f"Grades go from {lowest} to {highest}.")
 
 
 def list_judge_labels(folder: RunFolder) -> Mapping[tuple[str, str], Label]:

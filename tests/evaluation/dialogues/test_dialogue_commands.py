@@ -51,7 +51,7 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
     assert [(column["column"], column["rows"]) for column in report["agreement"]] == [("verdict", len(rows))]
     empty = run("agreement", str(tmp_path / "run"), str(tmp_path / "run" / "sheet-turns.csv"))
     assert empty.exit_code == 1
-    assert "Nothing is filled in in sheet-turns" in empty.stderr
+    assert "There is no judgement in sheet-turns" in empty.stderr
 
     lines = tmp_path / "run" / "dialogues.jsonl"
     lines.write_text("".join(lines.read_text().splitlines(keepends=True)[1:]))
