@@ -124,7 +124,8 @@ class PackedVersion:
 class VersionMemory:
     """A cache of document versions, for several threads.
 
-    While the database does not change, a version is read from it only once. It is unpacked only once in any case.
+    While the database does not change, a cached version is not read again. After a change, it is read again, but
+    unpacked again only if it differs.
     """
 
     def __init__(self, most: int = 100_000) -> None:

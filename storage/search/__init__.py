@@ -1,1 +1,1 @@
-"""Search: candidates of both indexes, the fusion of their scores, and the vectors of lazy corpora."""
+"""Search: candidates from both indexes, the fusion of their scores, and the vectors of lazy corpora."""

@@ -87,7 +87,7 @@ SEARCH_ATTEMPTS = 4  # attempts of a search while a refresh commits to the same 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of both indexes by id, joined with one state of the manifest."""
+    """The candidates that either index found, by id, joined with one state of the manifest."""
 
     dense: Mapping[str, float]
     lexical: Mapping[str, float]

@@ -142,7 +142,7 @@ def test_unknown_verifier_and_form_are_refused(claims: Path, options: list[str],
 
     assert isinstance(result.exception, EvaluationError)
     assert complaint in str(result.exception)
-    assert result.exception.hint.startswith("There are")
+    assert result.exception.hint.startswith(("The verifiers are", "The formats are"))
 
 
 def test_data_folder_is_the_default(claims: Path) -> None:
