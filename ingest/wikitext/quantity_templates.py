@@ -187,7 +187,7 @@ def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
 
 
 def make_money_handler(sign: str) -> TemplateHandler:
-    """Return a handler that renders `{{US$|5 million}}` as US$5 million, with this sign."""
+    """Return a handler that puts `sign` before an amount: it renders `{{US$|5 million}}` as US$5 million."""
     return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
 
 

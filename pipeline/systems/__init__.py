@@ -53,7 +53,7 @@ def find_system(name: str, systems: "Mapping[str, SystemEntry]" = SYSTEMS) -> "S
 
 
 def find_check(entry: "SystemEntry") -> "System":
-    """Return the system's check of a claim. The default is by the model if the system calls one, or else by rules."""
+    """Return the system's check of a claim. By default, the model checks it if the system calls one; else rules do."""
     from pipeline.stages import claim_check  # late: listing names must not load what it imports
 
     return entry.check or (claim_check.check_claim_by_model if entry.calls else claim_check.check_claim_by_rules)

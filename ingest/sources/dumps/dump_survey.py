@@ -1,7 +1,7 @@
 """The contents of a dump without its texts: its articles by stream, and its redirects.
 
 A survey is stored in a file and updated with the next dump: streams that are identical are not unpacked again. If the
-file is damaged, it is made again, as everything in it comes from the dump.
+file is damaged, it is rebuilt, as everything in it comes from the dump.
 """
 
 import json

@@ -266,7 +266,7 @@ def _page_name(xml: bytes | bytearray) -> str:
 
 
 def _latest_revision(xml: bytes) -> bytes:
-    """Return a page, even if incomplete, with only its latest revision and what follows the last revision."""
+    """Return a page, even an incomplete one, without any revision but the latest."""
     head, start, rest = xml.partition(b"<revision>")
     revisions = (start + rest).split(b"</revision>")
     tail = revisions.pop()
