@@ -187,7 +187,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 
 
 def _find_differing(held: PassageSupport) -> Evidence:
-    """Return the first near sentence with words that a reason quotes last, where the claim differs; else the nearest."""
+    """Return the first near sentence with the words that a reason quotes last; if there is none, the nearest one."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
     return next((piece for piece in held.nearest if any(quote in piece.text for quote in quoted)), held.nearest[0])
 

@@ -266,7 +266,7 @@ def _page_name(xml: bytes | bytearray) -> str:
 
 
 def _latest_revision(xml: bytes) -> bytes:
-    """Return a page, even an incomplete one, without any revision but the latest."""
+    """Return a page with only the latest of its complete revisions. An incomplete revision at the end stays."""
     head, start, rest = xml.partition(b"<revision>")
     revisions = (start + rest).split(b"</revision>")
     tail = revisions.pop()
