@@ -47,7 +47,10 @@ OpenTurnModel = Callable[[Dialogue, str], LLM]
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
-    """Return the dialogues of a run, without turns. They are not repeated for each model if a system calls none."""
+    """Return the dialogues of a run, without turns: one for each system, model and topic.
+
+    A system that calls no model has one for each topic.
+    """
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
         for label in manifest.systems

@@ -176,7 +176,7 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T
 
 @contextmanager
 def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
-    """Call `press` on each Ctrl-C. Asyncio's own handler would raise `KeyboardInterrupt` anywhere at the second one."""
+    """Call `press` on each Ctrl-C. At the second one, asyncio's own handler raises `KeyboardInterrupt` at any point."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

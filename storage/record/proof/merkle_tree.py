@@ -33,7 +33,7 @@ def hash_children(left: bytes, right: bytes) -> bytes:
 
 
 def _cover(first: int, last: int) -> Iterator[Node]:
-    """Yield the largest complete subtrees that cover the leaves from `first` to before `last`, in order."""
+    """Yield the largest complete subtrees that cover the leaves from `first` up to `last` (excluded), in order."""
     while first < last:
         level = (last - first).bit_length() - 1
         yield level, first >> level
