@@ -1,10 +1,12 @@
 """Score how well texts answer a question: ms-marco-MiniLM-L-12-v2, a cross-encoder for English with 8-bit weights.
 
 The model reads the question together with one text, a passage or a sentence. It runs one pair at a time on one core:
-larger batches were not faster.
+larger batches were not faster. The graph in `cross_encoder.onnx` has no weights: `tools.training.bert_graphs` makes it,
+and the package's file is mapped.
 """
 
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +14,21 @@ import numpy as np
 
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import CROSS_ENCODER_SHA256
-from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, open_session, open_tokenizer
+from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, load_tokenizer, open_session
 
 WEIGHTS = PackagedFile(
     BERT_TOKENIZER.requirement, BERT_TOKENIZER.package, "models/data/reranker_en/model.onnx", CROSS_ENCODER_SHA256
 )
-MOST_TOKENS = 512  # of question and text together; the longer of them is cut
+GRAPH = Path(str(resources.files("storage.indexes").joinpath("cross_encoder.onnx")))
 MOST_QUESTION_CHARACTERS = 500  # later characters are never read, so they are not tokenized either
 MOST_CHARACTERS = 5_000
 
 
 def open_cross_encoder(root: Path | None = None) -> "CrossEncoder":
     """Check and load the model from its package, or from a folder `root` instead. Raises `EmbeddingUnavailable`."""
-    weights, tokenizer = WEIGHTS.locate(root), BERT_TOKENIZER.locate(root)
+    weights, tokenizer = WEIGHTS.locate(root), load_tokenizer()
     try:
-        return CrossEncoder(open_session(weights), open_tokenizer(tokenizer, MOST_TOKENS))
+        return CrossEncoder(open_session(GRAPH.read_bytes(), weights.parent), tokenizer)
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The cross-encoder cannot be loaded: {error}") from error
 
@@ -48,9 +50,9 @@ class CrossEncoder:
 
     def _score_pair(self, question: str, text: str) -> float:
         pair = self._tokenizer.encode(question, text)
-        rows = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
-        (logits,) = self._session.run(None, {name: np.array([row], np.int64) for name, row in rows.items()})
-        return float(logits[0, 0])
+        rows = {"ids": pair.ids, "positions": range(len(pair.ids)), "kinds": pair.type_ids}
+        ((scores,),) = self._session.run(None, {name: np.array(row, np.int32) for name, row in rows.items()})
+        return float(scores[0])
 
 
 def _encodable(text: str) -> str:

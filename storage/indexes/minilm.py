@@ -5,7 +5,7 @@ itself on one core without onnxruntime's thread pool: several texts run at once,
 waits actively. Weights and the inputs of products have eight bits; as inputs are scaled by their largest number, a
 vector may depend on its text alone. Token states of several short texts are read in one row, so they differ slightly.
 
-The graph in `minilm.onnx` has no weights: `tools.training.minilm_graph` makes it, and the package's file is mapped.
+The graph in `minilm.onnx` has no weights: `tools.training.bert_graphs` makes it, and the package's file is mapped.
 """
 
 import os
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import ROUNDED, TokenStates, Vectors
-from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, open_session, open_tokenizer
+from storage.indexes.packaged_files import PackagedFile, load_tokenizer, open_session
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
 
@@ -50,9 +50,9 @@ def open_minilm(root: Path | None = None, threads: int = 0) -> "MiniLM":
     It computes in this many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
     `EmbeddingUnavailable`.
     """
-    weights, tokenizer = WEIGHTS.locate(root), BERT_TOKENIZER.locate()
+    weights, tokenizer = WEIGHTS.locate(root), load_tokenizer()
     try:
-        return MiniLM(open_session(GRAPH.read_bytes(), weights.parent), open_tokenizer(tokenizer, MOST_TOKENS), threads)
+        return MiniLM(open_session(GRAPH.read_bytes(), weights.parent), tokenizer, threads)
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
 
@@ -74,7 +74,7 @@ class MiniLM:
         return latin_share(text) * (1.0 if detect_language(text[:MOST_CHARACTERS]) in {"", "en"} else FOREIGN_WEIGHT)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        rows = self._tokens(texts)
+        rows = self._tokens(texts, MOST_TOKENS)
         threads = self._threads or max(1, _count_cores() - polite)
         if threads == 1 or sum(map(len, rows)) <= FEW_TOKENS:
             return np.array([self._embed(row) for row in rows], np.float32).reshape(len(rows), WIDTH)
@@ -86,8 +86,7 @@ class MiniLM:
 
     def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
         """Return the token states of each text, in order, after each of `LAYERS`. Blocks, on one core."""
-        cut = MOST_SENTENCE_TOKENS - 1
-        rows = [row[:cut] + row[cut:][-1:] for row in self._tokens(texts)]
+        rows = self._tokens(texts, MOST_SENTENCE_TOKENS)
         layers = self._run(rows)
         ends = np.cumsum([len(row) for row in rows])
         return tuple(
@@ -95,10 +94,12 @@ class MiniLM:
             for end, row in zip(ends, rows, strict=True)
         )
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+    def _tokens(self, texts: Sequence[str], most: int) -> list[list[int]]:
+        """Return the tokens of each text, at most so many with the two special ones at its ends."""
         # The tokenizer needs UTF-8, which has no lone surrogates; Python and JSON have them.
         short = [text[:MOST_CHARACTERS].encode(errors="replace").decode() for text in texts]
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(short)]
+        rows = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(short)]
+        return [row[: most - 1] + row[most - 1 :][-1:] for row in rows]
 
     def _embed(self, row: list[int]) -> Floats:
         return _normalize(self._run([row], [self._top])[-1].mean(axis=0))

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ BERT_TOKENIZER = PackagedFile(
     "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
 )
 """The English vocabulary without capitals that MiniLM and the cross-encoder share."""
+MOST_TOKENS = 512  # that the models have positions for
 
 
 def open_session(model: bytes | Path, folder: Path | None = None, *, sums_in_16_bits: bool | None = None) -> Any:
@@ -82,9 +84,10 @@ def _sums_in_16_bits() -> bool:
         return True
 
 
-def open_tokenizer(path: Path, most: int) -> Any:
-    """Load a tokenizer, which returns at most so many tokens per text or pair of texts."""
-    tokenizer = Tokenizer.from_file(str(path))
+@cache
+def load_tokenizer() -> Any:
+    """Load the tokenizer, which returns at most `MOST_TOKENS` of a text or a pair. Raises `EmbeddingUnavailable`."""
+    tokenizer = Tokenizer.from_file(str(BERT_TOKENIZER.locate()))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(most)
+    tokenizer.enable_truncation(MOST_TOKENS)
     return tokenizer

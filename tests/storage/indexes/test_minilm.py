@@ -18,14 +18,13 @@ from storage.indexes.minilm import (
     GRAPH,
     LAYERS,
     MOST_SENTENCE_TOKENS,
-    MOST_TOKENS,
     UNSEEN,
     WEIGHTS,
     WIDTH,
     MiniLM,
     open_minilm,
 )
-from storage.indexes.packaged_files import BERT_TOKENIZER, open_session, open_tokenizer
+from storage.indexes.packaged_files import load_tokenizer, open_session
 from tests.thorough import sample
 
 TEXTS = (
@@ -39,7 +38,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return open_tokenizer(BERT_TOKENIZER.locate(), MOST_TOKENS)
+    return load_tokenizer()
 
 
 def test_vectors_are_nearly_those_of_the_packaged_graph(minilm: MiniLM, tokenizer) -> None:
