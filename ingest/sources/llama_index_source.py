@@ -211,7 +211,7 @@ class LlamaIndexSource:
             # Not chained: its own message may contain secrets.
             raise SourceUnavailable(
                 f"The reader {self._reader.path} failed: {self._redact(error)}.",
-                hint="Check the settings options and load of its [[corpus]], and try the reader separately.",
+                hint="Check `options` and `load` in its [[corpus]], and try the reader separately.",
             ) from None
 
     def _redact(self, error: BaseException) -> str:

@@ -95,7 +95,10 @@ async def _limit(chunks: AsyncIterator[bytes], pace: SilenceLimits, most: int, s
         read, seconds = read + len(chunk), pace.idle
         if read > most:
             message = f"the model server at {server} sent more than {most // 1000} kB for one reply"
-            raise ModelUnavailable(message, hint="check that base_url is a model server, and the model's limits")
+            raise ModelUnavailable(
+                message,
+                hint="check that base_url is the address of a model server, and that this server obeys max_tokens",
+            )
         yield chunk
 
 

@@ -88,7 +88,10 @@ class Bullet:
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the format of bullets that each name some of `count` sentences. There may be none, if none is relevant."""
+    """Return the format of a reply in bullets that name the sentences they rest on, numbered from 1 to `count`.
+
+    A reply without bullets is valid: no sentence is relevant. If there are bullets, one at least must name a sentence.
+    """
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []

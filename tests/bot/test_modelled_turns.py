@@ -166,7 +166,7 @@ async def test_verdict_does_not_wait_for_its_reason(tmp_path):
     assert (claim.verdict, claim.reasoning) == (Verdict.SUPPORTS, "")
 
 
-async def test_spent_turn_budget_is_refused(tmp_path, asking):
+async def test_question_is_refused_if_its_budget_of_model_calls_is_spent(tmp_path, asking):
     async with open_model_app(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 

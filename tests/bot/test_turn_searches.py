@@ -11,7 +11,7 @@ def hit(document, text):
     return Hit(Passage(text, document.corpus, document.key, "", text, 0, "hash"), document, 1.0)
 
 
-async def test_later_searches_drop_other_versions():
+async def test_later_searches_of_a_turn_omit_other_versions_of_found_pages():
     rounds = [(hit(OLD, "one"),), (hit(NEW, "two"), hit(OTHER, "three")), (hit(OLD, "four"),)] * 2
     answers = iter(rounds)
 

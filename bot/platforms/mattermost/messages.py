@@ -133,7 +133,11 @@ MARK = "footnote"
 
 @dataclass(frozen=True, slots=True)
 class PostMark:
-    """The mark of our post: its question's hashed key, its page and its ticket."""
+    """Stored in each post of ours, to find it again and to act on reactions to it.
+
+    `key`: the hash of the question's key; `page`: which page of the answer this is, from 0; `ticket`: the question's
+    ticket, 0 if the post offers no actions.
+    """
 
     key: str
     page: int = 0

@@ -146,7 +146,7 @@ class PagesSettings(SettingsTable):
 
     @property
     def is_open(self) -> bool:
-        """Whether visitors need no sign-in; they may then do everything, but only on this machine."""
+        """Whether visitors need no sign-in and may do everything; `fault` allows this on a loopback address only."""
         return not self.tokens and not self.proxy_header
 
     def match_token(self, secret: str) -> PageToken | None:

@@ -184,7 +184,10 @@ def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
 
 
 def _may_ask_amount(statement: _Statement, before: str, kind: str) -> bool:
-    """Return whether a question can ask for an amount of this kind that comes after the words `before`."""
+    """Return whether a statement's amount can be asked for, as in "How many rooms has the inn?".
+
+    `before`: the words between its verb and the amount. `kind`: "count" or "sum".
+    """
     if not statement.verb and statement.auxiliary in {"is", "are", "was", "were"}:
         return False  # "is worth", "are 5 rooms": without the amount, this is not a question
     if not (before or statement.verb) or _BINDS.search(before):

@@ -32,10 +32,10 @@ async def stream_draft(
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a reply over numbered findings; none if no finding helps.
 
-    The prompt of a `refined` draft includes the criteria of refinement; a student's always does. `refused` is the
-    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. `more` says that further
-    findings may come, so that findings without the main point do not count as helpful. Raises `UnreadableReply`,
-    `ModelUnavailable` and `BudgetExceeded`.
+    The prompt includes the criteria of refinement if the draft is `refined` or the model is distilled
+    (`Limits.student`). `refused` is to be written anew: a whole earlier draft if `feedback` criticises it, else only
+    its unsupported beginning. `more`: further findings may come, so findings without the main point do not count as
+    helpful. Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))

@@ -160,7 +160,10 @@ def _locate_joins(sentence: ParsedSentence) -> dict[int, str]:
 
 
 def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "at least 14 days" if the source has "up to 14 days", or no limit. Negated sentences are skipped."""
+    """Yield each limit that the source sets differently or not: "at least 14 days" for "up to 14 days" or "14 days".
+
+    Nothing is yielded if either sentence has a negation.
+    """
     if find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached:
         return
     for said in ours.numbers:

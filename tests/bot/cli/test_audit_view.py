@@ -38,7 +38,7 @@ def test_erased_entries_are_marked(kind: EntryKind) -> None:
         )),
     ],
 )  # fmt: skip
-def test_entries_of_other_versions_can_be_shown(
+def test_entries_of_older_and_newer_versions_are_shown_without_an_error(
     kind: EntryKind, body: dict[str, Any], expected: str, *, full: bool
 ) -> None:
     assert expected in "\n".join(render([LogEntry("t", kind, body, at=DAY)], full=full))

@@ -76,7 +76,7 @@ def test_sources_command_shows_the_last_answer_s_sources() -> None:
     assert script.noted == ["The last answer has no sources."] * 2
 
 
-def test_new_starts_over_and_unknown_commands_show_help() -> None:
+def test_slash_new_starts_a_conversation_and_unknown_slash_commands_show_help() -> None:
     script = Script(["a", "/new", "b", "/help", "/nonsense"])
     run_chat(script.ports())
 

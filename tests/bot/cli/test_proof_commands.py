@@ -102,7 +102,7 @@ def test_unreadable_entry_is_shown_as_damaged_with_all_others(
     assert [json.loads(line)["answer_id"] for line in exported.stdout.splitlines()] == ["abd", "abc"]
 
 
-def test_hint_about_a_missing_key_works(run: Run, here: Path) -> None:
+def test_commands_named_by_the_missing_key_hint_succeed(run: Run, here: Path) -> None:
     (here / "footnote-record.key").unlink()
     result = run("audit", "checkpoint")
 

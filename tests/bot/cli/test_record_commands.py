@@ -104,12 +104,12 @@ MOMENTS: list[tuple[str, bool, Any]] = [
 
 
 @pytest.mark.parametrize(("typed", "end", "expected"), MOMENTS)
-def test_typed_moments_are_parsed(typed: str, *, end: bool, expected: datetime | None) -> None:
+def test_dates_and_times_in_options_are_parsed(typed: str, *, end: bool, expected: datetime | None) -> None:
     assert parse_moment(typed, BERLIN, DAY, end=end) == expected
 
 
 @given(st.text("0123456789-:TZdwh+. ", max_size=20), st.booleans())
-def test_any_typed_text_is_a_moment_or_a_usage_error(typed: str, end: bool) -> None:  # noqa: FBT001 - a property's example
+def test_any_text_as_a_time_option_is_parsed_or_a_usage_error(typed: str, end: bool) -> None:  # noqa: FBT001 - a property's example
     try:
         moment = parse_moment(typed, UTC, DAY, end=end)
     except typer.BadParameter:

@@ -143,7 +143,7 @@ async def test_long_comment_is_cut_with_a_notice():
     assert record.acts("down")[0]["comment"] == "x" * MAX_COMMENT
 
 
-async def test_asking_about_a_private_question_mentions_only_contact_people():
+async def test_asking_a_person_about_a_private_question_mentions_only_contact_people():
     _, platform, actions, ticket = act_on(PRIVATE, ask=("slack:T1/U1", "slack:T1/U9"))
 
     await actions.ask_person(ticket, in_channel())
@@ -177,14 +177,14 @@ async def test_people_removed_by_admin_are_not_mentioned():
 
 
 @pytest.mark.parametrize("recorded", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
-async def test_asking_without_contact_people_is_refused(recorded):
+async def test_ask_a_person_button_without_contact_people_is_refused(recorded):
     _, platform, actions, ticket = act_on(recorded, ask=("slack:T1/U9",) if recorded.asker.channel == "C2" else ())
 
     assert await read_denial(actions.ask_person(ticket, recorded.asker)) == translate("ask_nobody", "en")
     assert not platform.called
 
 
-async def test_asking_can_be_retried_after_a_platform_error():
+async def test_ask_a_person_button_can_be_retried_after_a_platform_error():
     record, platform, actions = make_actions(ask=("slack:T1/U9",))
     platform.faults = [CannotPost("The channel is archived.")]
     ticket = record.add(RecordedTurn())
@@ -464,7 +464,7 @@ async def test_answer_with_a_refuted_claim_cannot_be_an_example():
     assert record.examples.kept == []
 
 
-async def test_admin_elsewhere_cannot_approve():
+async def test_admin_of_another_channel_cannot_approve_an_example():
     _, _, actions, ticket = act_on(RecordedTurn(asker=in_channel("C2", "U2")), admins=("slack:T1/U1",))
 
     assert await read_denial(actions.approve(ticket, in_channel())) == NOTHING

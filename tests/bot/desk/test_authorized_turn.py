@@ -63,7 +63,7 @@ def test_refusal_is_in_the_users_language():
     assert deny_unseen("").words == deny_unseen("en").words != deny_unseen("de").words
 
 
-def test_last_action_reads_only_feedback_entries():
+def test_last_state_of_an_action_is_read_from_feedback_entries_only():
     shared, failed = ({"what": "share", "state": state} for state in ("done", ACTION_FAILED))
     edited, rated = (
         LogEntry("t", EntryKind.EDITED, {"what": "share"}),

@@ -63,7 +63,7 @@ def test_spent_model_budget_allows_only_quotations(used, limits, until) -> None:
     assert decision.notice != decide(used, language="de", **limits).notice
 
 
-def test_spent_month_is_reported_before_spent_day() -> None:
+def test_refusal_names_the_monthly_budget_if_the_daily_one_is_spent_too() -> None:
     decision = decide(
         BudgetUse(today=SpendingTotal(1, 9), this_month=SpendingTotal(1, 9)), tokens_per_day=5, tokens_per_month=5
     )

@@ -69,13 +69,13 @@ def test_channel_change_stores_an_override_or_removes_it(key, written, expected)
         ("id", "slack:T1/C2", "no setting"),
     ],
 )
-def test_widening_or_invalid_change_is_refused_with_reason(key, written, why) -> None:
+def test_invalid_value_or_a_change_that_widens_access_is_refused_with_a_reason(key, written, why) -> None:
     with pytest.raises(ChangeRefused, match=why.replace("*", ".")):
         plan_channel_change(FILE, THERE, key, written, language="en")
 
 
 @pytest.mark.parametrize(("key", "written"), [("answer", "every"), ("ephemeral", "off"), ("paused", "off")])
-def test_change_beyond_the_file_is_refused_in_the_admins_language(key, written) -> None:
+def test_change_that_loosens_the_settings_file_is_refused_in_the_admins_language(key, written) -> None:
     strict = ChannelSettings(CHANNEL, ephemeral=True, paused=True)
 
     with pytest.raises(ChangeRefused, match="nur einschränken"):
@@ -101,7 +101,7 @@ async def app(tmp_path):
         yield App(Settings(home=tmp_path, corpus=corpus, channel=channel), store, **kept(store))
 
 
-async def test_change_is_effective_and_recorded(app) -> None:
+async def test_channel_setting_changed_by_an_admin_takes_effect_and_is_recorded(app) -> None:
     reply = await change_channel(app, CHANNEL, "Answer ", " mention", ADMIN, is_admin=lambda _: True, language="en")
     held = resolve_channel_settings(app.settings, await app.overrides.of(CHANNEL), CHANNEL)
     await change_channel(app, CHANNEL, "answer", "reset", ADMIN, is_admin=lambda _: True, language="en")

@@ -73,7 +73,7 @@ def test_overrides_narrow_the_settings() -> None:
     )
 
 
-def test_overrides_stay_within_a_narrowed_file() -> None:
+def test_channel_overrides_cannot_widen_a_narrower_settings_file() -> None:
     settings = set_up(corpora=["handbook"], answer="mention", ephemeral=True, paused=True)
     overrides = {"corpora": ["kitchen", "handbook"], "answer": "every", "ephemeral": False, "ask": [PEOPLE[0]]}
 

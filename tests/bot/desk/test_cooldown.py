@@ -23,7 +23,7 @@ def test_cooldown_applies_to_one_person() -> None:
     assert cooldown.left("ana", "q2") == 0
 
 
-def test_first_refusal_is_reported_once_per_wait() -> None:
+def test_only_the_first_refusal_in_each_cooldown_is_reported() -> None:
     cooldown = Cooldown(lambda: 10, lambda: 0.0)
     cooldown.begin("ana", "q1")
     refusals = [cooldown.first_refusal("ana") for _ in range(2)]

@@ -87,7 +87,7 @@ def lives(doing, **traits):
 
 
 @pytest.mark.parametrize("ways", ["edits", "once"])
-def test_crash_leaves_exactly_one_answer_if_the_platform_reads_back(ways):
+def test_crash_leaves_exactly_one_answer_if_the_bot_can_read_its_posts(ways):
     for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
         if place % 2 == 0:
             continue
@@ -114,7 +114,7 @@ def test_many_crashes_leave_exactly_one_answer(fuses):
 
 
 @pytest.mark.parametrize("ways", ["blind edits", "blind"])
-def test_crash_leaves_at_most_one_answer_without_reading_back(ways):
+def test_crash_leaves_at_most_one_answer_if_the_bot_cannot_read_its_posts(ways):
     doubts = 0
     for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
         if place % 2 == 0:
@@ -168,7 +168,7 @@ class Reworded(World):
         await super().reach(name)
 
 
-async def test_edit_at_the_end_of_an_answer_is_answered_by_the_next_start():
+async def test_question_edited_while_its_answer_ends_is_answered_after_the_next_start():
     world = Reworded()
     setup, again = make_desk(world), make_desk(world)
     async with setup.desk.running(), asyncio.timeout(PATIENCE):

@@ -101,7 +101,7 @@ async def test_slow_platform_does_not_delay_the_turn():
     assert [view.done for view in setup.world.views] == [False, True]
 
 
-async def test_views_follow_the_platforms_pace():
+async def test_progress_views_are_posted_no_faster_than_the_platforms_pace():
     async with running_desk(pace=1.0) as setup:
         gate = await setup.hold(question())
         before = len(setup.world.views)
@@ -160,7 +160,7 @@ async def test_rate_limit_is_waited_out():
     assert row.outcome == "delivered"
 
 
-async def test_uncertain_answer_is_not_posted_again():
+async def test_answer_that_may_have_arrived_is_not_posted_again():
     async with running_desk(edits=False, reads_back=False) as setup:
         setup.world.faults["after_show"] = [PlatformUnavailable("away")]
         await setup.desk.take(question())
@@ -414,7 +414,7 @@ async def test_shutdown_delivers_answers_within_the_grace():
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-async def test_shutdown_releases_other_questions(arrived):
+async def test_shutdown_leaves_unfinished_questions_to_the_next_start(arrived):
     async with running_desk(gate=asyncio.Event()) as setup:
         setup.system.gates["Question 1?"] = asyncio.Event()
         await setup.desk.take(question())
@@ -495,7 +495,7 @@ async def test_leases_are_renewed():
     assert after - before == timedelta(seconds=20)
 
 
-async def test_participation_needs_a_question_or_an_answer():
+async def test_bot_participates_in_a_conversation_only_after_an_addressed_question():
     async with running_desk() as setup:
         setup.system.statuses["Question 2?"] = Status.ABSTAINED
         await setup.desk.take(question(1))

@@ -66,7 +66,7 @@ async def test_answer_shows_exactly_the_readable_corpora(matrix, platform):
 
 
 @OVER_BOTH
-async def test_actions_follow_rights_that_changed_since(matrix, platform):
+async def test_actions_follow_rights_changed_after_the_answer(matrix, platform):
     await matrix.allow(OPEN, frozenset())
     questions = await matrix.ask({who: HELD if who[1] == "U1" else NEAREST for who in WHO})
     matrix.look()

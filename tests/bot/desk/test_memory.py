@@ -171,7 +171,7 @@ async def test_narrowed_channel_does_not_remember_other_corpora(app, conversatio
     assert len(turns) == 2
 
 
-async def test_own_messages_older_than_the_log_need_all_corpora_readable(conversation):
+async def test_unlogged_messages_of_the_bot_are_remembered_if_all_corpora_are_readable(conversation):
     platform = FakeHistory((make_message("old", "The quayside was closed.", 1, user=""),))
 
     assert lines(await before(conversation, platform)) == [("bot", "The quayside was closed.")]
@@ -185,7 +185,7 @@ async def test_recorded_answer_is_not_fetched_from_the_platform(app):
     assert await before(conversation, platform) == ()
 
 
-async def test_failing_platform_leaves_the_logged_turns(conversation, caplog):
+async def test_logged_turns_are_remembered_although_the_platform_fails(conversation, caplog):
     await conversation.ask("Is the quayside open?")
 
     with caplog.at_level(logging.WARNING):
@@ -195,7 +195,7 @@ async def test_failing_platform_leaves_the_logged_turns(conversation, caplog):
     assert "cannot fetch the conversation" in caplog.text
 
 
-async def test_hanging_platform_leaves_the_logged_turns(app, conversation):
+async def test_logged_turns_are_remembered_although_the_platform_does_not_reply(app, conversation):
     class Silent:
         async def heard(self, *_):
             await asyncio.Event().wait()

@@ -47,5 +47,5 @@ def test_question_survives_encoding(question):
 
 
 @given(questions)
-def test_handle_is_not_in_the_body(question):
+def test_encoded_body_of_a_question_omits_its_reply_handle(question):
     assert encode_question(question).body == encode_question(replace(question, handle="other")).body

@@ -72,7 +72,7 @@ SENT = build_delivered_entry(
         ({}, EDITS, (OPENED, closed(), SENT, RETRACTED), RecoveryAction.REMOVE),
     ],
 )
-def test_recovery_step_of_every_state(changes, ways, entries, act):
+def test_recovery_action_follows_the_state_of_the_question_and_its_posts(changes, ways, entries, act):
     assert decide(row(**changes), ways, *entries).action is act
 
 

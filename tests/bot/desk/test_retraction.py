@@ -151,7 +151,7 @@ async def test_question_deleted_before_its_turn_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("steps", range(12))
-async def test_stop_is_recorded_only_if_it_stops(steps: int) -> None:
+async def test_stop_is_recorded_only_if_the_question_was_stopped(steps: int) -> None:
     async with running_desk() as setup:
         gate = await setup.hold(question())
         gate.set()
@@ -189,7 +189,7 @@ async def test_last_of_two_simultaneous_edits_counts() -> None:
     assert [view.sentences[0].text for view in setup.world.read()] == ["About: Newer words?"]
 
 
-async def test_positions_are_posted_a_few_at_a_time() -> None:
+async def test_queue_positions_of_many_questions_are_posted_a_few_at_a_time() -> None:
     async with running_desk(room=ConcurrencyLimit(1, 1)) as setup:
         gate = await setup.hold(question(1))
         setup.platform.gate = asyncio.Event()
@@ -208,7 +208,7 @@ async def test_positions_are_posted_a_few_at_a_time() -> None:
     assert (at_once <= 5, posted) == (True, 58)
 
 
-async def test_unknown_place_is_reported_to_the_asker() -> None:
+async def test_failed_lookup_of_channel_readers_is_reported_to_the_asker() -> None:
     async with running_desk() as setup:
         setup.world.faults["asker"] = [PlatformUnavailable("away"), PlatformUnavailable("away", seconds=3_600.0)]
         await setup.desk.take(question())

@@ -29,7 +29,7 @@ async def test_fast_answer_is_posted_once(sign: ProgressSign) -> None:
 
 
 @pytest.mark.parametrize("failing", [False, True])
-async def test_slow_answer_shows_progress_after_the_sign(failing: bool) -> None:  # noqa: FBT001 - a parameter
+async def test_progress_message_follows_the_working_sign_of_a_slow_answer(failing: bool) -> None:  # noqa: FBT001 - a parameter
     async with running_desk(sign=ProgressSign.SHOWN) as setup:
         gate = setup.system.gates["Question 1?"] = asyncio.Event()
         setup.world.faults["show_sign"] = [PlatformUnavailable("away")] if failing else []
@@ -48,7 +48,7 @@ async def test_slow_answer_shows_progress_after_the_sign(failing: bool) -> None:
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-async def test_waiting_asker_sees_the_position_by_sign_or_message(sign: ProgressSign) -> None:
+async def test_waiting_asker_sees_the_queue_position_in_a_sign_or_a_message(sign: ProgressSign) -> None:
     async with running_desk(sign=sign) as setup:
         gate = setup.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2, 3):
@@ -66,7 +66,7 @@ async def test_waiting_asker_sees_the_position_by_sign_or_message(sign: Progress
     assert all([view.done for view in setup.world.read(number)] == [True] for number in (1, 2, 3))
 
 
-async def test_permanent_sign_is_shown_only_after_a_second() -> None:
+async def test_working_sign_that_cannot_be_removed_is_shown_only_after_a_second() -> None:
     async with running_desk(sign=ProgressSign.WORDED, edits=False, reads_back=False) as setup:
         gate = setup.system.gates["Question 2?"] = asyncio.Event()
         await setup.desk.take(question(1))

@@ -92,7 +92,7 @@ async def test_place_and_asker_are_read_back(app):
     assert recorded.at is not None
 
 
-async def test_touched_corpora_include_found_and_earlier_ones(app):
+async def test_touched_corpora_are_those_of_cited_and_found_passages_and_earlier_turns(app):
     earlier = (Turn("user", "Any news?"), Turn("bot", "The plan is off.", corpora=("board",)))
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     later = await answer(
@@ -137,7 +137,7 @@ async def test_old_turn_without_documents_counts_as_forgotten(app):
     assert await find_forgotten_documents(app.manifest, (unnamed, named)) == {unnamed}
 
 
-async def test_old_turn_touched_all_readable_corpora(app):
+async def test_turn_recorded_without_hit_corpora_counts_as_touching_all_readable_ones(app):
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="abstaining"), lambda _: None)
     first, step, closed = await app.audit.turn(done.answer_id)
     named = {name: closed.body["nearest"][0][name] for name in ("passage_id", "title", "url")}
@@ -182,7 +182,7 @@ async def test_interrupted_turn_has_a_failure_once_closed(app):
     assert (after.result.answer.status, after.result.failure.kind) == (Status.FAILED, "interrupted")
 
 
-def test_steps_without_an_opening_are_no_turn():
+def test_steps_without_an_opening_entry_are_not_read_as_a_turn():
     assert read_turn_record(()) is None
     assert read_turn_record((LogEntry("t", EntryKind.STEP, {"hits": []}),)) is None
 

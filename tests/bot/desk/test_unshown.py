@@ -85,7 +85,7 @@ async def test_repeated_answer_replaces_shown_progress():
     assert [(view.sentences, view.quote, view.done) for view in between] == [((), None, False)]
 
 
-async def test_repeatedly_narrowed_scope_is_refused():
+async def test_question_is_refused_if_its_scope_is_narrowed_during_both_answers():
     world = World(readable=[False, False])
     async with running_desk(world) as setup:
         await setup.desk.take(question())
@@ -113,7 +113,7 @@ async def test_question_stopped_before_its_turn_is_recorded():
     assert stopped.result.answer.status == "cancelled"
 
 
-async def test_uncertain_progress_post_does_not_prevent_the_answer():
+async def test_answer_is_posted_although_its_progress_post_may_not_have_arrived():
     world = World(faults={"after_show": [PlatformUnavailable("no answer")]})
     async with running_desk(world, reads_back=False) as setup:
         await setup.desk.take(question())
@@ -123,7 +123,7 @@ async def test_uncertain_progress_post_does_not_prevent_the_answer():
     assert [view.done for view in world.read()] == [False, True]
 
 
-async def test_uncertain_answer_is_not_repeated_after_a_restart():
+async def test_answer_that_may_have_arrived_is_not_posted_again_after_a_failure():
     world = World()
     async with running_desk(world, reads_back=False) as setup:
         gate = await setup.hold(question())

@@ -54,7 +54,7 @@ async def test_global_limit_holds_every_route(adapter: DiscordAdapter) -> None:
     assert adapter.call.pacing.spare(client.EDIT_REPLY, {"application": APP, "token": "t"})
 
 
-async def test_many_calls_at_once_never_come_too_soon(adapter: DiscordAdapter) -> None:
+async def test_many_concurrent_calls_stay_within_discords_rate_limits(adapter: DiscordAdapter) -> None:
     calls = [
         adapter.call(client.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0) for n in range(30)
     ]
@@ -174,7 +174,9 @@ async def test_reply_not_from_discord_repeats_the_post(adapter: DiscordAdapter) 
     ),
     retry=st.text() | st.sampled_from(["1", "nan", "inf", "-1", "1e9"]),
 )
-async def test_any_reply_is_explained_with_a_bounded_wait(status: int, body: Any, retry: str) -> None:
+async def test_any_error_reply_becomes_a_platform_error_with_a_wait_of_at_most_an_hour(
+    status: int, body: Any, retry: str
+) -> None:
     error = await explain(status, body, retry)
     assert isinstance(error, PlatformError)
     if status == 429:
@@ -222,7 +224,7 @@ async def test_many_refusals_stop_calls() -> None:
     await pacing.turn(client.ME, {}, patience=0)
 
 
-def test_handle_is_parsed_back_and_its_repr_hides_the_token() -> None:
+def test_interaction_token_is_parsed_back_and_hidden_in_its_repr() -> None:
     handle = InteractionToken("601", "secret/token")
     assert parse_token(handle.text) == handle
     assert "secret" not in repr(handle)

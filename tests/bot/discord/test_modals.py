@@ -30,7 +30,7 @@ def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> Non
     assert [one for text in said for one in (*markup.pings(text), *markup.links(text))] == []
 
 
-def test_pages_of_evidence_are_turned() -> None:
+def test_evidence_pages_have_buttons_to_their_neighbours() -> None:
     said, page, turns = "", 0, 0
     while True:
         body = build_evidence_message(MANY, "sources", page, "en")

@@ -91,7 +91,9 @@ async def test_page_deleted_and_posted_again_is_not_deduplicated(adapter: Discor
 
 @pytest.mark.parametrize("cut", [*CUTS, "page"])
 @pytest.mark.parametrize("method", METHODS)
-async def test_every_method_fails_once(adapter: DiscordAdapter, method: str, cut: str) -> None:
+async def test_answer_is_shown_once_although_any_method_fails_once(
+    adapter: DiscordAdapter, method: str, cut: str
+) -> None:
     question = await adapter.ask()
     adapter.discord.faults[method] = [CUTS.get(cut, Fault(200))]
     posted = await adapter.show_all(question, *WAY, LONG)
@@ -101,7 +103,9 @@ async def test_every_method_fails_once(adapter: DiscordAdapter, method: str, cut
 
 @pytest.mark.parametrize("place", range(PAGES))
 @pytest.mark.parametrize("cut", CUTS)
-async def test_every_post_of_a_long_answer_fails_many_times(adapter: DiscordAdapter, place: int, cut: str) -> None:
+async def test_long_answer_is_posted_once_although_any_post_fails_five_times(
+    adapter: DiscordAdapter, place: int, cut: str
+) -> None:
     question = await adapter.ask()
     healthy = Fault()
     adapter.discord.faults["create_message"] = [*([healthy] * place), *([CUTS[cut]] * 5)]
@@ -111,7 +115,7 @@ async def test_every_post_of_a_long_answer_fails_many_times(adapter: DiscordAdap
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_anything_fails_at_any_time(adapter: DiscordAdapter, seed: int) -> None:
+async def test_answer_survives_random_failures_of_all_methods(adapter: DiscordAdapter, seed: int) -> None:
     chance = Random(seed)
     kinds = [*CUTS.values(), *([Fault()] * 5)]
     for method in (*METHODS, "delete_message", "create_thread", "edit_response", "get_response", "get_messages"):
@@ -160,7 +164,7 @@ LATER = replace(LIMITED, retry_after=90.0)
     [([LATER], FINAL, 90.0, 0), ([LOST_500, LATER], FINAL, None, 1), ([Fault(), LATER], LONG, None, 1)],
     ids=["limited", "limited after a lost post", "limited after the first page"],
 )
-async def test_long_wait_is_certain_only_if_nothing_was_posted(
+async def test_rate_limit_error_has_its_wait_only_if_nothing_was_posted(
     adapter: DiscordAdapter, faults: list[Fault], view: View, seconds: float | None, posts: int
 ) -> None:
     question = await adapter.ask()
@@ -284,7 +288,7 @@ async def test_removal_tolerates_missing_messages(adapter: DiscordAdapter) -> No
     assert adapter.ours(question) == []
 
 
-async def test_sentence_is_posted_without_an_answer(adapter: DiscordAdapter) -> None:
+async def test_notice_is_posted_once_and_not_found_as_an_answer(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     adapter.discord.faults["create_message"] = [LOST]
     await adapter.platform.tell(question, "Please @everyone wait.")

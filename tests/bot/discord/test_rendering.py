@@ -140,7 +140,7 @@ def test_answer_parts_are_in_reading_order() -> None:
     ]
 
 
-def test_claims_have_signs_and_the_quotation_is_one() -> None:
+def test_claims_have_verdict_signs_and_the_quotation_is_in_quote_markup() -> None:
     view = View(
         7,
         "en",

@@ -12,7 +12,7 @@ from tests.platforms.fake_server import BROKEN
 BEGUN, WAITS = View(7, "en", status="Looking …"), View(7, "en", status="Waiting: 3 before you …", before=3)
 
 
-async def test_typing_is_the_sign_of_a_message(adapter: DiscordAdapter) -> None:
+async def test_typing_indicator_shows_that_a_message_is_being_answered(adapter: DiscordAdapter) -> None:
     one, other = await adapter.ask(), await adapter.ask()
     for question in (one, other):
         assert await adapter.platform.show_sign(question, BEGUN) is ProgressSign.SHOWN

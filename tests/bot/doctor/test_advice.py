@@ -42,7 +42,7 @@ def test_good_figures_give_no_advice() -> None:
     assert all(rule(facts()) is None for rule in RULES)
 
 
-def test_best_format_is_advised_with_the_shares_of_all() -> None:
+def test_best_reply_format_is_advised_with_the_readable_shares_of_all_formats() -> None:
     text, json = way("text", readable=30, right=30), way("json", kinds=STRUCTURED, readable=24, right=24)
     schema = way("schema", kinds=STRUCTURED, readable=27, right=27)
 
@@ -127,7 +127,7 @@ CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = 
 
 
 @pytest.mark.parametrize(("rule", "measured", "expected"), CASES)
-def test_each_rule_advises_by_its_figures(
+def test_each_advice_rule_gives_its_advice_for_the_measured_figures(
     rule: Callable[[ExamFacts], Advice | None], measured: ExamFacts, expected: Expected
 ) -> None:
     advised = rule(measured)
@@ -141,7 +141,9 @@ def test_each_rule_advises_by_its_figures(
     ((way("text"), way("json", kinds=STRUCTURED)), "json"),
     ((way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), "text"),
 ])  # fmt: skip
-def test_best_variant_is_the_most_readable_right_and_strict(measured: tuple[VariantFigures, ...], best: str) -> None:
+def test_best_prompt_variant_has_the_most_readable_and_right_replies(
+    measured: tuple[VariantFigures, ...], best: str
+) -> None:
     assert facts(*measured).best.way == best
 
 

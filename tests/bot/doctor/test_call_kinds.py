@@ -23,7 +23,7 @@ def test_every_stage_has_cases() -> None:
     assert all(len(read_cases(file, NOW.date())) >= 30 for file in FILES)
 
 
-def test_ten_claims_of_each_verdict() -> None:
+def test_verification_cases_have_ten_claims_of_each_verdict() -> None:
     assert set(Counter(case.expected["verdict"] for case in cases(BY_KIND["verify"])).values()) == {10}
     assert len(Verdict) == 3
 

@@ -360,7 +360,7 @@ def test_lock_owner_is_found(here: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 4_000])
-def test_invalid_database_file_fails_alone(content: bytes) -> None:
+def test_damaged_database_file_fails_only_its_own_check(content: bytes) -> None:
     Path(".footnote").mkdir(mode=0o700)
     Path(".footnote/footnote.db").write_bytes(content)
     _, results = inspect_all({})

@@ -129,7 +129,7 @@ async def test_examination_stops_soon_if_no_call_gets_a_reply() -> None:
 
 
 @pytest.mark.parametrize("compare", [False, True])
-async def test_outage_stops_the_examination_across_kinds(*, compare: bool) -> None:
+async def test_outage_over_several_kinds_of_calls_stops_the_whole_examination(*, compare: bool) -> None:
     gone = ModelUnavailable("the server does not reply", hint="is it running?")
     llm = GoldLLM(lambda *_: gone)
     results = await examine(llm, limit=2, compare=compare)
@@ -193,7 +193,7 @@ async def test_budget_too_small_for_any_case_is_an_error() -> None:
     assert not results.anything
 
 
-async def test_thoughts_and_cut_replies_are_counted() -> None:
+async def test_replies_with_reasoning_and_replies_cut_off_are_counted() -> None:
     def speak(kind: Any, case: Any, _: ModelCall) -> ModelReply:
         text = right(kind, case, schema=False)
         return ModelReply(text, "m", "Hm.", "length", prompt_tokens=900, completion_tokens=500)

@@ -87,7 +87,7 @@ def test_turn_estimate_counts_parallel_calls_once() -> None:
     assert estimate_turn_seconds({kind: computed[kind] for kind in kinds if kind != "split"}) is None
 
 
-def test_text_variant_has_all_kinds_and_others_only_structured_ones() -> None:
+def test_text_variant_has_all_kinds_of_calls_and_others_only_structured_calls() -> None:
     variants = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
     text = next(variant for variant in variants if variant.name == "text")
     others = [variant for variant in variants if variant is not text and not variant.student]

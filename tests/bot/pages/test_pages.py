@@ -175,7 +175,7 @@ async def test_pages_have_no_script_and_are_not_cached(app: Starlette, path: str
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31", "2026-10-05"])
-async def test_pages_accept_any_day(app: Starlette, path: str, day: str) -> None:
+async def test_lists_accept_any_date_as_a_filter(app: Starlette, path: str, day: str) -> None:
     async with browser(app) as client:
         for asked in ({"since": day}, {"until": day}, {"since": day, "until": "2026-10-05", "step": "day"}):
             page = await client.get(path, params=asked)
@@ -202,7 +202,7 @@ async def test_answers_are_found_by_filters(app: Starlette, asked: dict[str, str
     ("/answers", {}, 200, ">erased</option>"),
     ("/documents", {"named": "Plain Words"}, 200, "exactly this address, title or path; capital letters matter"),
 ])  # fmt: skip
-async def test_filters_and_their_faults_are_shown(
+async def test_lists_show_their_filters_and_the_errors_of_invalid_filters(
     app: Starlette, path: str, asked: dict[str, str], status: int, expected: str
 ) -> None:
     async with browser(app) as client:
@@ -210,7 +210,9 @@ async def test_filters_and_their_faults_are_shown(
     assert (page.status_code, expected in page.text) == (status, True)
 
 
-async def test_readers_are_recorded(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_reading_an_answer_or_a_list_is_recorded_with_the_visitor(
+    made: tuple[Records, Any], app: Starlette
+) -> None:
     async with browser(app) as client:
         await client.get("/answers/plain")
         await client.get("/answers", params={"words": "plain"})

@@ -60,5 +60,5 @@ def test_sign_in_redirects_only_to_own_pages(wanted: str) -> None:
 
 
 @given(st.text(), st.text(alphabet="ab …"))
-def test_marked_quotation_keeps_the_passage(text: str, quotation: str) -> None:
+def test_marking_a_quotation_changes_no_character_of_the_passage(text: str, quotation: str) -> None:
     assert "".join(piece for piece, _ in mark_quote(text, quotation)) == text

@@ -199,7 +199,7 @@ async def test_forgotten_document_returns_on_request(filled: LocalService) -> No
     assert await _titles(filled) == ["Old rules", "The quay"]
 
 
-async def test_removed_corpus_leaves_nothing(filled: LocalService) -> None:
+async def test_removing_a_corpus_removes_its_documents_and_forgotten_list(filled: LocalService) -> None:
     await filled.forget("rules.md", "own")
     report = await filled.remove("own")
 

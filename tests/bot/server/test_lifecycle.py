@@ -449,7 +449,7 @@ async def test_unsearchable_index_is_not_ready() -> None:
     assert "is damaged" in faults[0]
 
 
-async def test_blocks_exit_concurrently() -> None:
+async def test_context_managers_exit_concurrently() -> None:
     waiting, happened = asyncio.Barrier(2), list[str]()
 
     @asynccontextmanager

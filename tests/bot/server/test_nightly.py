@@ -182,7 +182,7 @@ async def test_lost_lease_stops_the_work_silently(tmp_path: Path, caplog: pytest
     assert "took over the nightly refresh" in caplog.text
 
 
-async def test_lost_night_is_not_ended_by_its_former_owner(tmp_path: Path) -> None:
+async def test_nightly_refresh_taken_over_by_another_server_is_not_ended_by_the_first(tmp_path: Path) -> None:
     clock = Clock(NOW)
 
     async def stood_still() -> NightReport:
@@ -241,7 +241,9 @@ async def test_night_waits_for_an_unreachable_database(tmp_path: Path, caplog: p
     ] * 2  # type: ignore[attr-defined]
 
 
-async def test_nights_of_a_wrong_clock_are_undone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_nightly_refreshes_recorded_in_the_future_are_deleted_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = Clock(DUE + timedelta(days=300))
     with _history(tmp_path) as history:
         watch = _watch(history, "one", clock)

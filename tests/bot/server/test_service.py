@@ -43,7 +43,7 @@ async def test_dense_mode_follows_the_command_then_the_current_settings(tmp_path
     assert modes == [DenseMode.EAGER, DenseMode.LAZY, DenseMode.OFF, DenseMode.OFF]
 
 
-async def test_load_ahead_freezes_objects_and_ignores_a_wrong_model(tmp_path: Path) -> None:
+async def test_loading_ahead_freezes_objects_and_ignores_an_unusable_model(tmp_path: Path) -> None:
     settings = Settings.model_validate({"home": tmp_path, "model": {"name": "m"}})
     pattern, thresholds = lazy_compile("[a-z]+"), gc.get_threshold()
     try:

@@ -55,13 +55,13 @@ def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str],
 
 
 @pytest.mark.parametrize("name", ["a b", "", "a/b", "x" * 61])
-def test_invalid_name_gets_no_line(name: str) -> None:
+def test_invalid_token_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="names are letters"):
         format_token_line(name, (), TOKEN)
 
 
 @pytest.mark.parametrize(("reader", "good"), [("mcp:tokens/anna", True), ("mcp:groups/a-b", True), ("mcp:anna", False)])
-def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -> None:
+def test_readers_of_a_corpus_can_be_programs_named_by_token_or_group(here: Path, reader: str, *, good: bool) -> None:
     text = f"[[corpus]]\nname = 'handbook'\nvisible_to = ['{reader}']"
     if good:
         assert read(here, text).readers == {reader}

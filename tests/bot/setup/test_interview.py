@@ -107,7 +107,7 @@ def test_misplaced_and_refused_tokens_are_asked_again() -> None:
     assert not any(secret in terminal.screen for secret in (BOT, APP, "0123456789abcdef"))
 
 
-def test_refused_answer_may_be_kept() -> None:
+def test_refused_token_is_stored_if_the_user_continues() -> None:
     chosen, _ = run(*FOLDER, "1", "xoxb-wrong", "go on", APP, "3", *NO_MODEL)
 
     assert chosen.platforms[0].answers["bot_token"] == "xoxb-wrong"
@@ -133,7 +133,9 @@ def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tu
     (FakeLocations(SERVERS[:1], after=2), ["", ""], ("301",)),
     (FakeLocations((), after=1), ["later"], ()),
 ])  # fmt: skip
-def test_user_chooses_the_own_servers(places: FakeLocations, typed: list[str], servers: tuple[str, ...]) -> None:
+def test_discord_servers_are_chosen_from_those_the_bot_is_in(
+    places: FakeLocations, typed: list[str], servers: tuple[str, ...]
+) -> None:
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})

@@ -83,7 +83,9 @@ async def test_streams_are_not_tried_again_at_once_after_three_refusals(adapter:
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("cut", [*CUTS, "page"])
 @pytest.mark.parametrize("method", METHODS)
-async def test_every_method_fails_once(adapter: SlackAdapter, method: str, cut: str, *, streams: bool) -> None:
+async def test_answer_is_shown_once_although_any_method_fails_once(
+    adapter: SlackAdapter, method: str, cut: str, *, streams: bool
+) -> None:
     question = await adapter.ask()
     adapter.slack.faults[method] = [CUTS.get(cut, Fault(200))]
     if not streams:
@@ -98,7 +100,7 @@ async def test_every_method_fails_once(adapter: SlackAdapter, method: str, cut: 
 
 @pytest.mark.parametrize("place", range(APPENDS))
 @pytest.mark.parametrize("cut", CUTS)
-async def test_every_append_fails_once(adapter: SlackAdapter, place: int, cut: str) -> None:
+async def test_answer_is_shown_once_although_any_append_fails_once(adapter: SlackAdapter, place: int, cut: str) -> None:
     question = await adapter.ask()
     adapter.slack.faults["chat.appendStream"] = [*[Fault()] * place, CUTS[cut]]
     posted = await adapter.show_all(question, *WAY)
@@ -124,7 +126,9 @@ async def test_abandoned_stream_is_not_appended_to(adapter: SlackAdapter) -> Non
 
 @pytest.mark.parametrize("page", range(len(render_messages(LONG))))
 @pytest.mark.parametrize("cut", CUTS)
-async def test_every_page_fails_once(adapter: SlackAdapter, page: int, cut: str) -> None:
+async def test_long_answer_is_posted_once_although_any_page_fails_once(
+    adapter: SlackAdapter, page: int, cut: str
+) -> None:
     question = await adapter.ask()
     adapter.slack.faults["chat.postMessage"] = [*[Fault()] * page, CUTS[cut]]
     await adapter.show_all(question, LONG)

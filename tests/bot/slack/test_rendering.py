@@ -108,7 +108,7 @@ def test_answer_parts_are_in_reading_order() -> None:
     assert shown.splitlines()[0] == "The quay opens at seven. [1] So do <shops>. [1][2]"
 
 
-def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
+def test_claims_are_task_cards_and_the_quotation_is_in_quote_markup() -> None:
     view = View(
         7,
         "en",

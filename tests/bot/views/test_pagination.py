@@ -100,7 +100,9 @@ def test_pages_contain_every_view_completely_in_order(name: str, view: View) -> 
 
 @settings(max_examples=sample(25))
 @given(view=views, factor=st.integers(1, 4), parts=st.integers(1, 5), most=st.integers(MIN_PART_SIZE, 2_000))
-def test_pages_fit_limits_in_any_measure(view: View, factor: int, parts: int, most: int) -> None:
+def test_pages_fit_limits_whatever_function_measures_their_length(
+    view: View, factor: int, parts: int, most: int
+) -> None:
     def measure(text: str) -> int:
         return factor * len(text) + (7 if text.endswith(".") else 0)
 

@@ -131,7 +131,7 @@ def test_quotation_is_shown_until_the_first_sentence() -> None:
     assert finish_view(shown_after(quoted("Best.", 3)), answered(answer=Answer(Status.ABSTAINED))).quote is None
 
 
-def test_explained_claim_changes_no_view() -> None:
+def test_explanation_of_a_checked_claim_does_not_change_the_view() -> None:
     view = shown_after(SearchStarted(""), ClaimChecked(claim(Verdict.REFUTES)))
     assert apply_event(view, ClaimExplained(claim(Verdict.REFUTES))) == view
 

@@ -73,7 +73,7 @@ def test_complete_answers_are_decoded_unchanged() -> None:
         b"\xff\xfe",
     ],
 )
-def test_foreign_value_is_refused(line: bytes) -> None:
+def test_malformed_message_is_refused_without_its_content(line: bytes) -> None:
     with pytest.raises(control_protocol.MalformedMessage) as caught:
         control_protocol.decode_message(line)
 

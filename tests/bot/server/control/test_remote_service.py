@@ -219,7 +219,7 @@ async def test_other_version_of_the_server_is_reported() -> None:
     assert caught.value.hint
 
 
-async def test_foreign_response_is_not_a_server() -> None:
+async def test_socket_that_closes_without_a_greeting_is_not_taken_for_a_server() -> None:
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 

@@ -23,7 +23,7 @@ from tests.storage.stores import kept, opened
 ANNA, BOB = make_token_asker("anna", ()), make_token_asker("bob", ())
 
 
-async def test_token_waits_for_its_own_calls_only() -> None:
+async def test_call_waits_only_for_calls_of_the_same_token() -> None:
     app = SimpleNamespace(settings=Settings.model_validate({"desk": {"per_channel": 2}}))
     limits, done, most, under_way = CallLimits(LocalService(app)), asyncio.Event(), 0, 0  # type: ignore[arg-type]
 

@@ -99,7 +99,7 @@ def test_invisible_characters_are_removed_from_results() -> None:
     assert result.text == "neddih[31m [1]"
 
 
-def test_own_text_is_not_quoted() -> None:
+def test_text_of_the_bot_is_not_quoted_in_results() -> None:
     text = render_result(build_answer(abstained()), Random(1))
     empty = build_corpora(())
 

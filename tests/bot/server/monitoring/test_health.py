@@ -8,7 +8,7 @@ from bot.server.monitoring.health import LAG_SAMPLE_SECONDS, list_corpus_reasons
 from bot.settings.tables.settings_tables import Settings
 
 
-async def test_only_lag_beyond_the_tolerance_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_event_loop_lag_is_logged_only_beyond_the_tolerance(caplog: pytest.LogCaptureFixture) -> None:
     now, took, done = 0.0, [0.0, 0.9, 1.5, 0.2], asyncio.Event()
 
     async def sleep(seconds: float) -> None:

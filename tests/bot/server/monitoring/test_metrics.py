@@ -136,7 +136,7 @@ def test_metric_names_follow_conventions_and_labels_name_no_people(registered: R
         assert secret not in registered.text
 
 
-def test_uncountable_entries_are_logged_without_harm(caplog: pytest.LogCaptureFixture) -> None:
+def test_entries_that_cannot_be_counted_are_logged_and_raise_nothing(caplog: pytest.LogCaptureFixture) -> None:
     telemetry = Telemetry(Registered().metrics)
     telemetry.observe([LogEntry("a", make_closing("a")[-1].kind, {})])
     assert "counting record entries failed" in caplog.text

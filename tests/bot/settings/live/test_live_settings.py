@@ -23,7 +23,7 @@ def find_unmarked(table: type[BaseModel], prefix: str = "", inherited: Effect | 
             yield prefix + name
 
 
-def test_every_key_has_an_effect_mark() -> None:
+def test_every_settings_key_states_when_its_change_takes_effect() -> None:
     assert list(find_unmarked(Settings)) == []
 
 
@@ -41,7 +41,7 @@ def test_every_key_has_an_effect_mark() -> None:
     ({"search_engine": {"visible_to": ["*"], "seconds": 3}}, ["search_engine.visible_to"], ["search_engine.seconds"]),
     ({"home": "/elsewhere"}, [], ["home"]),
 ])  # fmt: skip
-def test_changed_keys_take_effect_at_once_or_wait_by_their_mark(
+def test_changed_keys_take_effect_at_once_or_at_the_next_start_as_declared(
     changed: dict[str, Any], keys: list[str], waiting: list[str]
 ) -> None:
     running = Settings.model_validate({"corpus": [CORPUS]})
