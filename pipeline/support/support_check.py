@@ -186,7 +186,7 @@ _ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
     new_words = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
-    return bool(new_words) and features["new_least_top"] < _FAR and features["overlap_best"] >= _HALF_SAID
+    return bool(new_words) and features.get("new_least", 0.0) < _FAR and features["overlap_best"] >= _HALF_SAID
 
 
 def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
