@@ -72,6 +72,20 @@ async def no_reranking(question: str, texts: Sequence[str]) -> Sequence[float]:
     return ()
 
 
+def remember_scores(rerank: Rerank) -> Rerank:
+    """Return a reranker for one turn, which reads no text twice for one question."""
+    known: dict[tuple[str, str], float] = {}
+
+    async def rerank_new(question: str, texts: Sequence[str]) -> Sequence[float]:
+        new = [text for text in dict.fromkeys(texts) if (question, text) not in known]
+        if new:
+            scores = await rerank(question, new)
+            known.update(zip([(question, text) for text in new], scores, strict=False))
+        return [known[question, text] for text in texts if (question, text) in known]
+
+    return rerank_new
+
+
 WrittenQuery = Literal["auto", "always", "never"]
 Policy = Literal["never", "always", "self-ask", "learned"]
 Utility = Literal["kf1", "criticism"]

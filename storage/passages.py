@@ -106,7 +106,7 @@ class PassageStore:
             candidates.dense,
             candidates.lexical,
             asked=depth,
-            dense_weight=trust,
+            trust=trust,
             left_out=candidates.left_out,
             unasked=candidates.unasked,
         )

@@ -47,6 +47,7 @@ from pipeline.kit import (
     SystemEntry,
     ask_unconfigured,
     no_reranking,
+    remember_scores,
     stream_unconfigured,
 )
 from pipeline.llm.model import BudgetMeter
@@ -129,7 +130,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         engine=recorder.engine,
         compare=app.passages.compare,
         demos=demos,
-        rerank=no_reranking if turn.effort == "quick" else app.rerank,
+        rerank=no_reranking if turn.effort == "quick" else remember_scores(app.rerank),
         supports=supports,
         say=gate.say,
         judge=gate.judge,

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evaluation.answers.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
+from evaluation.answers.question_sets import Exam, ExamQuestion, read_exam
 from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, render_table, round_figure
 from evaluation.workbench import open_corpus, open_reranker, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
@@ -141,7 +141,7 @@ async def _search_without(
     rows = candidates.listed
     allowed = {key for key, (_, document) in rows.items() if document.key not in left_out}
     dense, lexical = _best_scores(candidates.dense, allowed, count), _best_scores(candidates.lexical, allowed, count)
-    ranking = fuse_scores(dense, lexical, asked=count, dense_weight=trust)[:k]
+    ranking = fuse_scores(dense, lexical, asked=count, trust=trust)[:k]
     return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
 
 
@@ -150,7 +150,6 @@ def _best_scores(scores: Mapping[str, float], allowed: set[str], count: int) -> 
     return {key: scores[key] for key in best[:count]}
 
 
-LEARNED_HELP = "A file in SQuAD's format that the reader was trained on; questions about its articles are skipped."
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 
@@ -168,13 +167,12 @@ def answers(
     as_json: AsJson = False,
     wrong: Annotated[bool, typer.Option(help="List wrong answers and wrong abstentions.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder for each exam.")] = None,
-    learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
     """Measure how often the right sentence is quoted, and how well the system abstains.
 
     Example: footnote evaluate answers evaluation/answers/questions/example_handbook.json --wrong
     """
-    runs = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
+    runs = [asyncio.run(_run_exam(read_exam(path), home)) for path in exams]
     reports = [report_answers(run) for run in runs]
     parts = []
     for run, report in zip(runs, reports, strict=True):

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -232,14 +232,6 @@ class Exam:
 def read_exam(path: Path) -> Exam:
     """Read a question set, or a file of questions about a handbook. Raises `UnreadableSet`."""
     return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
-
-
-def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
-    """Remove the questions about articles in the file `learned`, if it is set; the articles' texts stay."""
-    if learned is None:
-        return exam
-    groups = {text.group for text in read_squad(learned).texts}
-    return replace(exam, questions=tuple(question for question in exam.questions if question.group not in groups))
 
 
 def _is_handbook(path: Path) -> bool:

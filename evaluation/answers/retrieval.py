@@ -124,7 +124,7 @@ async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
         candidates.dense,
         candidates.lexical,
         asked=CANDIDATES,
-        dense_weight=store.embedder.knows(text),
+        trust=store.embedder.knows(text),
         left_out=candidates.left_out,
         unasked=candidates.unasked,
     )

@@ -7,15 +7,13 @@ was found.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from pipeline.support.analysis.quantity_parser import find_numbers
-from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
@@ -169,23 +167,6 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
     return named or bool(_SPACED_CASELESS.search("".join(new)))
 
 
-def has_count(sentence: str, question: str, language: str) -> bool:
-    """Return whether a sentence gives the number that "how many ..." asks for: "25 paid days" for "how many days"."""
-    unit = _find_counted_term(question, language)
-    tokens = words(sentence) if unit else []
-    return any(
-        is_number(word) and unit in content_terms(" ".join(tokens[place + 1 : place + 3]), language)
-        for place, word in enumerate(tokens)
-    )
-
-
-@lru_cache(maxsize=64)
-def _find_counted_term(question: str, language: str) -> str:
-    """Return the term that "how many ..." counts; empty for other questions."""
-    match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
-    return next(iter(content_terms(text[match.end() :], language)), "") if match else ""
-
-
 @lru_cache(maxsize=64)
 def find_measures(question: str) -> frozenset[str]:
     """Return the dimensions of the quantity that a question requests ("money", "time"); empty if it requests none."""
@@ -195,68 +176,9 @@ def find_measures(question: str) -> frozenset[str]:
     )
 
 
-def has_measure(sentence: str, measures: frozenset[str]) -> bool:
-    """Return whether a sentence gives a quantity of one of these dimensions, or a word for money such as "free"."""
-    measured = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
-    return not measures.isdisjoint(measured) or ("money" in measures and has_listed_word(sentence, "paid"))
-
-
-def is_unpriced(sentence: str, question: str) -> bool:
-    """Return whether a question asks only for money, and the sentence gives other numbers but no amount or share."""
-    priced = find_measures(question) == {"money"}
-    return priced and not has_measure(sentence, frozenset({"money", "share"})) and any(map(is_number, words(sentence)))
-
-
 def asks_yes_or_no(question: str) -> bool:
     """Return whether a question, or one of its sentences, opens like a yes-or-no question."""
     return bool(_compile_yes_or_no().search(question))
-
-
-def has_listed_word(text: str, key: str, *, known: str = "") -> bool:
-    """Return whether a text has a word of the list `key` that `known` does not have."""
-    listed = _compile_list(key).intersection(_fold_words(text))
-    return bool(listed.difference(_fold_words(known)) if listed and known else listed)
-
-
-def is_conditional(text: str) -> bool:
-    """Return whether a sentence opens with a condition: "If ...", "When ..."."""
-    return any(word in _compile_list("conditions") for word in _fold_words(text)[:1])
-
-
-def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
-    """Return the synonyms of each term of the text; English only."""
-    if language not in {"", "en"}:
-        return {}
-    padded = f" {_space_caseless(text)} "
-    found: dict[str, frozenset[str]] = {}
-    for phrase, group in _load_thesaurus():
-        if f" {phrase} " in padded:
-            for term in content_terms(phrase, language):
-                found[term] = found.get(term, frozenset()) | group - {term}
-    return found
-
-
-@cache
-def find_light_terms(language: str) -> frozenset[str]:
-    """Return the terms of general words that say little, such as "get" and "thing"; English only."""
-    listed = load_table("answer_types.json")["light"] if language in {"", "en"} else ()
-    return frozenset(content_terms(" ".join(listed), language))
-
-
-@cache
-def _load_thesaurus() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return each entry in folded spelling, with the terms of all single words in its group."""
-    text = resources.files(__package__).joinpath("thesaurus.txt").read_text(encoding="utf-8")
-    groups = [line.split(", ") for line in text.splitlines() if line and not line.startswith("#")]
-    return tuple(
-        (" ".join(map(fold_spelling, words(entry))), frozenset(_single_terms(group)))
-        for group in groups
-        for entry in group
-    )
-
-
-def _single_terms(group: Sequence[str]) -> Iterator[str]:
-    return (term for entry in group if len(words(entry)) == 1 for term in content_terms(entry, "en"))
 
 
 @lru_cache(maxsize=16_384)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import pairwise
 
-from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
+from pipeline.extraction.answer_ranking import ScoredCandidate
 from pipeline.extraction.candidates import (
     Candidate,
     asks_for_steps,
@@ -30,13 +30,14 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
 from storage.types import PassageKind
 
+MOST_COMPARED = 12  # how many of the best candidates may be quoted
 SAME_SHARE = 0.85  # the least share of all terms that two sentences share if one repeats the other
 ALIKE_SHARES = (0.6, 0.5)
 """The least shared terms of two sentences about one thing, as shares of the shorter one's and of all terms."""
 ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same for sentences that count in the same unit
 CLOSE_SCORE = 5.0  # how far a sentence's score may be below the best and still be quoted
 SAME_PAGE_CHANCE = 0.01  # the least chance of answering for a further sentence of the best one's page to be quoted
-OTHER_PAGE_CHANCE = 0.8  # the same for another page
+OTHER_PAGE_CHANCE = 0.3  # the same for another page
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
@@ -119,7 +120,7 @@ def select_quotes(
     shape = widen_steps if asks_for_steps(question) else partial(narrow_rows, asked=content_terms(question, language))
     close = [
         replace(candidate_, candidate=shape(drop_asked(candidate_.candidate)))
-        for candidate_ in ranked[:COMPARED_CANDIDATES]
+        for candidate_ in ranked[:MOST_COMPARED]
         if candidate_.score >= ranked[0].score - CLOSE_SCORE
     ]
     best, *others = [scored.candidate for scored in close]

@@ -10,8 +10,8 @@ from pipeline.kit import Kit
 from pipeline.replies.stage_replies import bullets_format, query_format
 from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_day
+from pipeline.stages.passage_order import MOST_READ, order_by_logits, read_passages
 from pipeline.stages.question_analysis import read_as_query, resolve_question
-from pipeline.stages.quotation import order_passages
 from pipeline.stages.turn_context import TurnContext, drop_copies
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
@@ -103,18 +103,27 @@ def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tupl
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     """Return the hits for the written query, or both queries if there are two, and for the original question.
 
-    The rankings are interleaved, so that no query takes all places. The question's own hits are left out if it depends
+    The rankings are interleaved, so that no query takes all places; the hits for a single query and the question are
+    ordered by the cross-encoder, unless a time is asked for. The question's own hits are left out if it depends
     on earlier turns or is not in the library's language. Raises `SearchUnavailable`.
     """
     k = kit.limits.looked_up
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
     queries = split_query(query)
-    retrievals = (retrieve_passages(part, k, kit) for part in queries)
+    reordered = query.time is None and len(queries) == 1
+    retrievals = (retrieve_passages(part, MOST_READ if reordered else k, kit) for part in queries)
     rankings = await gather_all(retrievals) if len(queries) > 1 else (await next(retrievals),)
     if not context.reading and context.search_query == context.talk.question.text:
         rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
-    return drop_copies(take_turns(rankings), query.text)[: -(-k // len(queries)) * len(queries)]
+    hits = drop_copies(take_turns(rankings), query.text)
+    if reordered:
+        # By the question if possible, whose passages were read before.
+        asked, language = context.search_query, context.asker_language
+        if context.reading:
+            asked, language = query.text, context.library_language
+        hits = order_by_logits(hits, await read_passages(asked, language, hits, kit))
+    return hits[: -(-k // len(queries)) * len(queries)]
 
 
 def split_query(query: SearchQuery) -> tuple[SearchQuery, ...]:
@@ -143,7 +152,6 @@ async def extract_bullets(
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
 
-ROOM_FOR_NEAREST = 3  # if fewer passages are read, the nearest need not be among them
 Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 
@@ -161,20 +169,14 @@ class PassageReader:
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return findings for the question; None if it does not ask for a fact. Raises `PipelineError`."""
         plain = None if self.written else find_plain_query(self.context, self.kit)
-        if plain and (findings := await self._summarise_unread(plain, await self._find_plain(plain))):
-            return findings
+        if plain:
+            hits = await retrieve_for_query(self.context, plain, self.kit)
+            if findings := await self._summarise_unread(plain, hits):
+                return findings
         self._query = query = await choose_query(self.context, self.kit)  # 1
         if query is None:
             return None
         return await self._summarise_unread(query, await retrieve_for_query(self.context, query, self.kit))
-
-    async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
-        """Return the passages to read if the question is the query: those with the best sentences, and the nearest."""
-        context, k = self.context, self.kit.limits.looked_up
-        if query.time is not None or len(context.nearest) <= k:
-            return await retrieve_for_query(context, query, self.kit)
-        ordered = await self.kit.run_in_thread(order_passages, context.talk, context.nearest)
-        return _keep_nearest(ordered, context.nearest[:1] if k >= ROOM_FOR_NEAREST else (), k)
 
     async def _summarise_unread(
         self, query: SearchQuery, hits: Iterable[Hit], most: int | None = None

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from pipeline.kit import Kit
+from pipeline.stages.passage_order import find_answer_language, order_by_logits, read_passages
 from pipeline.stages.question_analysis import detect_asker_language, resolve_question
 from pipeline.types import Conversation
 from storage.language.detection import english_name
@@ -25,7 +26,7 @@ class TurnContext:
     library_language: str = ""  # the library's language if it differs; empty otherwise
     search_query: str = ""  # the question, with the words it borrows from earlier turns
     found: tuple[Hit, ...] = ()  # hits for that query, best first
-    nearest: tuple[Hit, ...] = ()  # the first of them without copies, which a system reads
+    nearest: tuple[Hit, ...] = ()  # the first of them without copies, ordered by the cross-encoder; a system reads them
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -57,7 +58,9 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     """
     context = read_conversation(talk, kit)
     hits = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)
-    nearest = drop_copies(hits, context.search_query)[: kit.limits.passages]
+    distinct = drop_copies(hits, context.search_query)[: kit.limits.passages]
+    language = find_answer_language(talk.question, distinct)
+    nearest = order_by_logits(distinct, await read_passages(context.search_query, language, distinct, kit))
     library = find_library_language(context.asker_language, nearest)
     return replace(context, library_language=library, found=hits, nearest=nearest)
 

@@ -49,19 +49,22 @@ def fuse_scores(
     lexical: Scores,
     *,
     asked: int,
-    dense_weight: float = 1.0,
+    trust: float = 1.0,
     left_out: Collection[str] = frozenset(),
     unasked: Collection[str] = frozenset(),
 ) -> list[tuple[str, float]]:
     """Return (id, fused score) of every candidate, best first, and by id if equal; those in `left_out` are skipped.
 
-    Each index was asked for `asked` candidates. `dense_weight`, from 0 to 1, is the trust in the embedder. Candidates
-    in `unasked` have no known dense score, and count as average.
+    Each index was asked for `asked` candidates. `trust`, from 0 to 1, is how well the embedder knows the question's
+    language: fully trusted, meaning counts twice as much as words, and not at all at 0. Candidates in `unasked` have no
+    known dense score, and count as average.
     """
     candidates = {*dense, *lexical}.difference(left_out)
     near = standardise_scores(complete_scores(dense, candidates.difference(unasked), asked))
     worded = standardise_scores(complete_scores(lexical, candidates, asked))
-    fused = {key: dense_weight * near.get(key, 0.0) + worded[key] for key in candidates}
+    meaning = trust * (1 + trust)
+    scale = (1 + trust) / (1 + meaning)  # so that a bonus in deviations counts as much at any trust
+    fused = {key: scale * (meaning * near.get(key, 0.0) + worded[key]) for key in candidates}
     return sorted(fused.items(), key=rank_key)
 
 

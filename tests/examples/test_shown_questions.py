@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.answers.answer_scores import ask_exam, open_exam
 from evaluation.answers.question_sets import ExamQuestion, read_exam
-from evaluation.workbench import EXAMPLE_QUESTIONS
+from evaluation.workbench import EXAMPLE_QUESTIONS, open_reranker
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from tests.handbook import copy_home
 
@@ -45,7 +45,7 @@ async def test_documented_questions_are_answered(handbook: Path, tmp_path: Path)
     asked = tuple(ExamQuestion(text, ((answer,),), frozenset(), text) for text, answer in ANSWERS.items())
     exam = replace(read_exam(EXAMPLE_QUESTIONS), questions=asked)
     async with open_exam(exam, copy_home(handbook, tmp_path)) as store:
-        outcomes = await ask_exam(exam, store)
+        outcomes = await ask_exam(exam, store, open_reranker())
 
-    assert [one.posed.text for one in outcomes if not one.right_first] == []
+    assert [one.posed.text for one in outcomes if not one.right] == []
     assert [outcome.posed.text for outcome in outcomes if outcome.considered.chance < ANSWER_THRESHOLD] == []

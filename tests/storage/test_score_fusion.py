@@ -24,7 +24,7 @@ def test_large_lead_in_one_list_outweighs_a_small_one_in_the_other():
 
 
 def test_embedder_without_a_signal_is_ignored():
-    ranking = fuse_scores({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
+    ranking = fuse_scores({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, trust=0.0)
 
     assert [key for key, _ in ranking] == ["b", "a"]
 
@@ -37,12 +37,12 @@ def test_only_passage_sharing_a_word_ranks_before_the_others():
 
 @given(scores, scores, st.integers(1, 10), st.floats(0, 1))
 def test_every_candidate_is_ranked_once_in_a_fixed_order(dense, lexical, asked, weight):
-    ranking = fuse_scores(dense, lexical, asked=asked, dense_weight=weight)
+    ranking = fuse_scores(dense, lexical, asked=asked, trust=weight)
 
     assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
     assert [score for _, score in ranking] == sorted((score for _, score in ranking), reverse=True)
     assert ranking == fuse_scores(
-        dict(reversed(dense.items())), dict(reversed(lexical.items())), asked=asked, dense_weight=weight
+        dict(reversed(dense.items())), dict(reversed(lexical.items())), asked=asked, trust=weight
     )
 
 

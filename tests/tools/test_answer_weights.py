@@ -55,7 +55,7 @@ def test_regime_with_few_questions_is_not_fitted() -> None:
         posed = ExamQuestion("Is it open?", (), frozenset(), "", earlier=())
         considered = RankedQuotes(weigh_question(posed.text, "", language, ()), (), (), 0.0)
         outcome = ExamOutcome(posed, considered, (), Answer(Status.ABSTAINED))
-        return ExamExample(outcome, answerable=True, weight=1.0)
+        return ExamExample(outcome, answerable=True)
 
     many, few = [example("en")] * LEAST_EXAMPLES, [example("de")] * (LEAST_EXAMPLES - 1)
 

@@ -8,28 +8,28 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
 import pipeline.extraction as code
-from evaluation.answers.answer_scores import LEARNED_HELP, ExamOutcome, ask_exam, open_exam
-from evaluation.answers.question_sets import Exam, leave_out_articles, read_exam
+from evaluation.answers.answer_scores import ExamOutcome, ask_exam, open_exam
+from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.claims.claim_metrics import assign_folds
 from evaluation.workbench import open_reranker
-from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
-    AnswerFeatures,
-    AnswerModel,
-    CandidateFeatures,
-    extract_answer_features,
-    predict_probability,
+    TRUSTED,
+    RegimeWeights,
+    ScoredCandidate,
+    load_weights,
+    weigh_candidates,
 )
+from pipeline.kit import no_reranking
 from pipeline.types import CitedSentence
 
 Floats = NDArray[np.float64]
@@ -114,43 +114,59 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
     return weights
 
 
-EXAM_FOLDS = 8
-EVERY = 2  # only every second question of a set is asked, because sets have many
-HANDBOOK_WEIGHT = 6.0
-"""The weight of a handbook's question relative to a set's: they are fewer, and less similar to their pages."""
+FOLDS = 2  # the weights that are chosen on one half of the questions are measured on the other
+EVERY = 4  # only every fourth question of a set is asked, because sets have many
 LEAST_EXAMPLES = 100
 """A regime with fewer examples, such as a handbook's questions in another language, is not fitted."""
-REGIMES = ("trusted", "lexical")
-SCORES = [field.name for field in fields(CandidateFeatures)]
-SIGNS = [field.name for field in fields(AnswerFeatures)]
+_BY_WORDS = ("terms", "passage_terms", "terms_before", "pairs", "offers")
+SCORED: Mapping[str, Sequence[str]] = {
+    "read": ("sentence", "passage", "offers", "opening", "first"),
+    "trusted": ("sentence", "cosine", *_BY_WORDS, "opening", "first"),
+    "lexical": ("sentence", "cosine", *_BY_WORDS),
+}
+"""The features that score candidates, by regime. On unseen questions, further ones added nothing."""
+JUDGED: Mapping[str, Sequence[str]] = {
+    "read": ("sentence", "passage", "personal"),
+    "trusted": ("sentence", "cosine", "passage_terms", "pairs", "offers", "specifics"),
+    "lexical": ("passage_terms", "pairs", "offers", "specifics"),
+}
+"""The features that predict whether a candidate answers, by regime."""
 
 
 @dataclass(frozen=True)
 class ExamExample:
-    """The outcome of a question, whether the documents answer it, and its weight in the fit."""
+    """The outcome of a question, and whether the documents answer it."""
 
     outcome: ExamOutcome
     answerable: bool
-    weight: float
+    reranked: bool = False
 
     @property
     def regime(self) -> str:
         """The regime whose weights this example fits."""
-        return self.outcome.considered.question.regime
+        if self.outcome.considered.question.trust < TRUSTED:
+            return "lexical"
+        return "read" if self.reranked else "trusted"
 
     @property
-    def exam(self) -> str:
-        """The name of the exam."""
+    def corpus(self) -> str:
         hits = self.outcome.considered.hits
         return hits[0].document.corpus if hits else ""
 
+    @property
+    def ranked(self) -> Sequence[ScoredCandidate]:
+        return self.outcome.considered.ranked
 
-@dataclass(frozen=True)
-class FittedWeights:
-    """The weights of the scoring and the abstention judge, for each regime."""
+    def is_right(self, scored: ScoredCandidate) -> bool:
+        """Return whether a candidate answers the question."""
+        quote = CitedSentence(scored.candidate.text, (scored.candidate.evidence,))
+        return self.answerable and self.outcome.posed.answered_by(quote)
 
-    scores: Mapping[str, Mapping[str, float]]
-    judges: Mapping[str, AnswerModel]
+    def rescore(self, weights: RegimeWeights) -> "ExamExample":
+        """Return the example with its candidates scored and ordered by other weights."""
+        ranked = weigh_candidates(self.ranked, weights)
+        considered = replace(self.outcome.considered, ranked=ranked, chance=ranked[0].chance)
+        return replace(self, outcome=replace(self.outcome, considered=considered))
 
 
 def calibrate(
@@ -158,23 +174,22 @@ def calibrate(
     abstain: Annotated[float, typer.Option(help="Share of the answerable questions to abstain from.")] = 0.08,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, in a folder for each exam.")] = None,
-    learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
-    """Fit the weights of the extractive system to questions with known answers.
+    """Fit the weights of the extractive system to questions with known answers, each corpus counting alike.
 
-    Held-out questions are skipped. The weights in the code for the regime "trusted" were made with
+    The weights in the code were made with
 
-    python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
-    evaluation/answers/questions/*_handbook*.json evaluation/answers/questions/*_everyday.json
-    --learned $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json
+    python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.??.json
+    $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json evaluation/answers/questions/*_handbook.json
+    evaluation/answers/questions/*_plain.json evaluation/answers/questions/*_everyday.json
     """
-    chosen = [_thin_out(leave_out_articles(read_exam(path), learned)) for path in exams]
+    chosen = [_thin_out(read_exam(path)) for path in exams]
     examples = keep_fittable(asyncio.run(collect_examples(chosen, home)))
     if write:
-        fitted = fit_regimes(examples, abstain)
-        folder = Path(code.__path__[0])
-        _update(folder / "scoring.json", fitted.scores)
-        _update(folder / "abstention.json", {regime: asdict(judge) for regime, judge in fitted.judges.items()})
+        fitted = {**load_weights(), **fit_regimes(examples, abstain)}
+        document = {regime: asdict(weights) for regime, weights in fitted.items()}
+        path = Path(code.__path__[0]) / "answer_weights.json"
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
 
 
@@ -183,117 +198,89 @@ def _thin_out(exam: Exam) -> Exam:
 
 
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
-    """Ask all exams, with and without the documents that answer. Return the outcomes of questions not held out."""
+    """Ask all exams, with and without the cross-encoder, sets also with the answering documents hidden."""
     made: list[ExamExample] = []
-    rerank = open_reranker()
+    reranker = open_reranker()
     for exam in exams:
-        weight = 1.0 if exam.removable else HANDBOOK_WEIGHT
-        async with open_exam(exam, home and home / exam.name) as store:
-            outcomes = await ask_exam(exam, store, rerank)
-            without = await ask_exam(exam, store, rerank, without_answers=True)
-        made += [ExamExample(outcome, bool(outcome.posed.answers), weight) for outcome in outcomes]
-        made += [ExamExample(outcome, answerable=False, weight=weight) for outcome in without]
-    return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]
+        async with open_exam(exam, home and home / exam.corpus) as store:
+            for rerank in (reranker, no_reranking):
+                for hidden in (False, True) if exam.removable else (False,):
+                    outcomes = await ask_exam(exam, store, rerank, without_answers=hidden)
+                    made += [
+                        ExamExample(outcome, bool(outcome.posed.answers) and not hidden, rerank is reranker)
+                        for outcome in outcomes
+                    ]
+    return [example for example in made if example.ranked]
 
 
 def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
-    """Return the examples of regimes that have enough of them. The other regimes keep their weights."""
+    """Return the examples of the regimes that have enough; the other regimes keep their weights."""
     many = Counter(example.regime for example in examples)
     return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
 
-def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
-    """Fit the scoring and the abstention judge, for each regime that has examples."""
-    regimes = [regime for regime in REGIMES if any(example.regime == regime for example in examples)]
-    parts = {regime: [example for example in examples if example.regime == regime] for regime in regimes}
-    scores = {regime: fit_scores(part) for regime, part in parts.items()}
-    judges = {
-        regime: fit_signs([rescore(example, scores[regime]) for example in part], abstain)
-        for regime, part in parts.items()
-    }
-    return FittedWeights(scores, judges)
+def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> dict[str, RegimeWeights]:
+    """Fit both regressions for each regime with examples."""
+    parts = {regime: [example for example in examples if example.regime == regime] for regime in SCORED}
+    return {regime: fit_weights(regime, part, abstain) for regime, part in parts.items() if part}
 
 
-def fit_scores(examples: Sequence[ExamExample]) -> dict[str, float]:
-    """Fit the weights of the scoring to the questions that have a right answer among their candidates."""
-    choices = [choice for example in examples if example.answerable and (choice := _build_choice(example)).right.any()]
-    return _named(SCORES, fit_choice(choices))
+def fit_weights(regime: str, examples: Sequence[ExamExample], abstain: float) -> RegimeWeights:
+    """Fit the scoring, and then the judge to the best candidates; it abstains from a share of the answerable ones.
 
-
-def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
-    """Return an example whose candidates are scored, and ordered, with other weights."""
-    ranked = example.outcome.considered.ranked
-    again = [replace(answer, score=answer_ranking.weigh_features(answer.features, weights)) for answer in ranked]
-    considered = replace(
-        example.outcome.considered, ranked=tuple(sorted(again, key=lambda answer: answer.score, reverse=True))
-    )
-    return replace(example, outcome=replace(example.outcome, considered=considered))
-
-
-def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
-    """Fit a judge to the learnable examples. Set its bias so that it abstains from the share `abstain` of them."""
-    rows = _sign_rows(examples)
-    true = np.array([example.answerable for example in examples])
-    fair = np.array([_is_learnable(example) for example in examples])
-    weights = np.array([example.weight for example in examples])
-    fitted = fit_judge(rows[fair], true[fair], weights[fair])
-    known = true & fair
-    line = float(np.quantile(rows[known] @ fitted[1:], abstain, weights=weights[known], method="inverted_cdf"))
-    return AnswerModel(bias=round(-line, 4), weights=_named(SIGNS, fitted[1:]))
-
-
-def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
-    """Cross-validate over groups of questions, and return shares for each exam.
-
-    For answerable questions, these are the shares with the right sentence first, or among the first three candidates.
-    The others are the shares of abstentions from answerable and from unanswerable questions.
+    A question whose answer is not among the three best candidates teaches the judge nothing.
     """
-    place = assign_folds([example.outcome.posed.group for example in examples], EXAM_FOLDS)
-    tallies: dict[str, list[tuple[str, float]]] = {}
-    for fold in range(EXAM_FOLDS):
-        fitted = fit_regimes([example for example, at in zip(examples, place, strict=True) if at != fold], abstain)
-        for example in (example for example, at in zip(examples, place, strict=True) if at == fold):
-            again = rescore(example, fitted.scores[example.regime])
-            tallies.setdefault(example.exam, []).extend(_measure_example(again, fitted.judges[example.regime]))
-    return {name: _means(pairs) for name, pairs in sorted(tallies.items())}
+    many = Counter(example.corpus for example in examples)
+    choices = [
+        CandidateChoice(_rows(example.ranked, SCORED[regime]), right, 1 / many[example.corpus])
+        for example in examples
+        if (right := np.array([example.is_right(scored) for scored in example.ranked], bool)).any()
+    ]
+    score = _named(SCORED[regime], fit_choice(choices))
+    rescored = [example.rescore(RegimeWeights(score, {}, 0.0)) for example in examples]
+    fair = [example for example in rescored if not example.answerable or any(map(example.is_right, example.ranked[:3]))]
+    rows = np.vstack([_rows(example.ranked[:1], JUDGED[regime]) for example in fair])
+    true = np.array([example.answerable for example in fair])
+    weights = np.array([1 / many[example.corpus] for example in fair])
+    fitted = fit_judge(rows, true, weights * len(fair) / weights.sum())
+    odds = rows[true] @ fitted[1:]
+    line = float(np.quantile(odds, abstain, weights=weights[true], method="inverted_cdf"))
+    return RegimeWeights(score, _named(JUDGED[regime], fitted[1:]), round(-line, 4))
 
 
-def _measure_example(example: ExamExample, judge: AnswerModel) -> list[tuple[str, float]]:
-    seen = example.outcome.considered
-    abstained = float(
-        predict_probability(extract_answer_features(seen.question, seen.hits, seen.ranked), judge) < ANSWER_THRESHOLD
-    )
+def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, dict[str, float]]]:
+    """Cross-validate over groups of questions, and return shares by regime and corpus.
+
+    The shares are of answerable questions with the right sentence first or among the first three candidates, and of
+    abstentions from answerable and from unanswerable questions.
+    """
+    folds = assign_folds([example.outcome.posed.group for example in examples], FOLDS)
+    tallies: dict[str, dict[str, list[tuple[str, float]]]] = {}
+    for fold in range(FOLDS):
+        fitted = fit_regimes([example for example, at in zip(examples, folds, strict=True) if at != fold], abstain)
+        for example in (example for example, at in zip(examples, folds, strict=True) if at == fold):
+            corpora = tallies.setdefault(example.regime, {})
+            corpora.setdefault(example.corpus, []).extend(_measure_example(example.rescore(fitted[example.regime])))
+    return {
+        regime: {name: _means(pairs) for name, pairs in sorted(corpora.items())}
+        for regime, corpora in sorted(tallies.items())
+    }
+
+
+def _measure_example(example: ExamExample) -> list[tuple[str, float]]:
+    abstained = float(example.outcome.considered.chance < ANSWER_THRESHOLD)
     if not example.answerable:
         return [("unanswerable caught", abstained)]
-    right = _build_choice(example).right
+    right = [example.is_right(scored) for scored in example.ranked]
     return [
-        ("right first", float(right[:1].any())),
-        ("right in three", float(right[:3].any())),
+        ("right first", float(any(right[:1]))),
+        ("right in three", float(any(right[:3]))),
         ("falsely abstained", abstained),
     ]
 
 
-def _build_choice(example: ExamExample) -> CandidateChoice:
-    """Return an example's candidates in the order of their scores."""
-    ranked = example.outcome.considered.ranked
-    right = [
-        example.outcome.posed.answered_by(CitedSentence(answer.candidate.text, (answer.candidate.evidence,)))
-        for answer in ranked
-    ]
-    features = np.array([astuple(answer.features) for answer in ranked]).reshape(-1, len(SCORES))
-    return CandidateChoice(features, np.array(right, bool), example.weight)
-
-
-def _is_learnable(example: ExamExample) -> bool:
-    """Return whether the judge can learn from an example: an answerable question needs its answer in the top three."""
-    return not example.answerable or bool(_build_choice(example).right[:3].any())
-
-
-def _sign_rows(examples: Sequence[ExamExample]) -> Floats:
-    thoughts = [example.outcome.considered for example in examples]
-    return np.array(
-        [astuple(extract_answer_features(thought.question, thought.hits, thought.ranked)) for thought in thoughts]
-    )
+def _rows(ranked: Sequence[ScoredCandidate], names: Sequence[str]) -> Floats:
+    return np.array([[getattr(scored.features, name) for name in names] for scored in ranked], float)
 
 
 def _means(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
@@ -303,12 +290,6 @@ def _means(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in zip(names, values, strict=True)}
-
-
-def _update(path: Path, content: Mapping[str, Any]) -> None:
-    """Write the fitted weights into the code. A regime without examples keeps its weights."""
-    known = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(known | content, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

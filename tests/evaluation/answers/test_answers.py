@@ -17,15 +17,9 @@ from evaluation.answers.answer_scores import (
 )
 from evaluation.answers.question_sets import Exam, ExamQuestion
 from ingest.refresh.corpus_refresh import refresh_corpus
-from pipeline.extraction.answer_ranking import (
-    AnswerFeatures,
-    CandidateFeatures,
-    extract_answer_features,
-    predict_probability,
-)
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened
-from tools.training.answer_weights import ExamExample, cross_validate, fit_regimes, rescore
+from tools.training.answer_weights import JUDGED, SCORED, ExamExample, cross_validate, fit_regimes
 
 ANIMALS = ("otter", "heron", "badger", "plover", "marten", "curlew", "weasel", "osprey", "beaver", "dunlin")
 PAGES: Mapping[str, Mapping[str, str]] = {
@@ -119,39 +113,36 @@ def test_embedder_caches_texts() -> None:
 
 def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[ExamExample]:
     return [
-        *(ExamExample(outcome, answerable=True, weight=1.0) for outcome in outcomes),
-        *(ExamExample(outcome, answerable=False, weight=1.0) for outcome in without),
+        *(ExamExample(outcome, answerable=True) for outcome in outcomes),
+        *(ExamExample(outcome, answerable=False) for outcome in without),
     ]
 
 
-async def test_calibration_weighs_every_feature_and_sign(
-    zoo: tuple[list[ExamOutcome], list[ExamOutcome]],
-) -> None:
+async def test_calibration_weighs_the_features_of_a_regime(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     regimes = fit_regimes(examples(*zoo), abstain=0.1)
 
     assert regimes == fit_regimes(examples(*zoo), abstain=0.1)
-    assert set(regimes.scores["trusted"]) == set(CandidateFeatures.__dataclass_fields__)
-    assert set(regimes.judges["trusted"].weights) == set(AnswerFeatures.__dataclass_fields__)
+    assert set(regimes) == {"trusted"}
+    assert set(regimes["trusted"].score) == set(SCORED["trusted"])
+    assert set(regimes["trusted"].answer) == set(JUDGED["trusted"])
 
 
 async def test_calibration_abstains_from_the_requested_share(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    regimes = fit_regimes(examples(*zoo), abstain=0.2)
+    weights = fit_regimes(examples(*zoo), abstain=0.2)["trusted"]
 
-    rescored = [rescore(example, regimes.scores["trusted"]) for example in examples(*zoo)]
-    answerable = [example.outcome.considered for example in rescored if example.answerable]
-    chances = [
-        predict_probability(
-            extract_answer_features(example.question, example.hits, example.ranked), regimes.judges["trusted"]
-        )
-        for example in answerable
-    ]
-    assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
+    rescored = [example.rescore(weights) for example in examples(*zoo) if example.answerable]
+    assert sum(example.outcome.considered.chance < 0.5 for example in rescored) == pytest.approx(2, abs=1)
 
 
-async def test_crossvalidation_reports_by_exam(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
+async def test_crossvalidation_reports_by_corpus(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """The figures are shares between 0 and 1, over questions that the weights were not fitted to."""
     report = cross_validate(examples(*zoo), abstain=0.1)
 
-    assert set(report) == {"zoo"}
-    assert set(report["zoo"]) == {"right first", "right in three", "falsely abstained", "unanswerable caught"}
-    assert report["zoo"]["right first"] == 1.0
+    assert set(report) == {"trusted"}
+    assert set(report["trusted"]["zoo"]) == {
+        "right first",
+        "right in three",
+        "falsely abstained",
+        "unanswerable caught",
+    }
+    assert report["trusted"]["zoo"]["right first"] == 1.0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.stages.quotation import order_passages, rank_quotes, show_interim_quote
+from pipeline.stages.quotation import HOPELESS, rank_quotes, show_interim_quote
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import PageQuoted
 from storage.types import PassageKind, SearchQuery
@@ -73,12 +73,6 @@ async def test_poor_match_is_not_quoted_early() -> None:
     assert await quoted("Zebras?") == []
 
 
-def test_passages_are_ordered_by_their_best_sentences() -> None:
-    near = hit("Leave, days of leave, everyone and days: an index of our pages.", key="index.md", title="Index")
-    says = hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")
-    assert order_passages(question("How many days of leave has everyone?"), (near, says)) == (says, near)
-
-
 async def test_failure_of_the_interim_quote_does_not_fail_the_block() -> None:
     async def broken(text: str, others: Sequence[str]) -> tuple[float, ...]:
         raise OSError(f"no vectors for {text}, {others}")
@@ -98,19 +92,19 @@ async def test_interim_quote_task_ends_with_the_block() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-@pytest.mark.parametrize(
-    ("text", "read"), [("How many days of leave has everyone?", True), ("Which zebra swims in Lake Victoria?", False)]
-)
-async def test_unlikely_corpus_is_not_read(text: str, *, read: bool) -> None:
-    compared = list[str]()
+@pytest.mark.parametrize(("odds", "sentences"), [(HOPELESS + 1, True), (HOPELESS - 1, False)])
+async def test_sentences_of_hopeless_passages_are_not_read(odds: float, *, sentences: bool) -> None:
+    read = list[str]()
 
-    async def rerank(query: str, sentences: Sequence[str]) -> tuple[float, ...]:
-        compared.append(query)
-        return (0.0,) * len(sentences)
+    async def rerank(query: str, texts: Sequence[str]) -> Sequence[float]:
+        del query
+        read.extend(texts)
+        return [odds] * len(texts)
 
-    talk = question(text)
+    talk = question("How many days of leave has everyone?")
     stage = Stage(SHELF, talk, Limits(), None, check_verbatim)
-    hits = await stage.kit.search(SearchQuery(text), 10)
-    await rank_quotes(talk, hits, 10, replace(stage.kit, rerank=rerank))
+    hits = await stage.kit.search(SearchQuery(talk.question.text), 10)
+    quotes = await rank_quotes(talk, hits, 10, replace(stage.kit, rerank=rerank))
 
-    assert compared == [text] * read
+    assert ("Leave\nEveryone has 25 days of leave." in read) == sentences
+    assert quotes.ranked

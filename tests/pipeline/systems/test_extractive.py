@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.extraction.answer_ranking import RERANKED
+from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Limits
+from pipeline.stages import passage_order
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
@@ -173,22 +174,38 @@ async def test_other_thing_of_the_same_kind_is_not_an_answer(
 
 @pytest.mark.parametrize(
     ("text", "language", "read"),
-    [("How many pumps are there in Ghent?", "en", RERANKED), ("Wie viele Pumpen gibt es in Gent?", "de", 0)],
+    [("How many pumps are there in Ghent?", "en", True), ("Wie viele Pumpen gibt es in Gent?", "de", False)],
 )
-async def test_reader_reranks_the_best_candidates_of_english_questions(text: str, language: str, read: int) -> None:
-    pages = [hit(f"Pumpen, pumps in Ghent, Gent {n}.", key=f"{n}.md", language=language) for n in range(RERANKED + 2)]
+async def test_cross_encoder_chooses_sentences_for_english_questions(text: str, language: str, *, read: bool) -> None:
+    pages = [hit(f"Pumpen, pumps in Ghent, Gent {n}.", key=f"{n}.md", language=language) for n in range(20)]
     seen: list[str] = []
 
-    async def rerank(_: str, sentences: Sequence[str]) -> tuple[float, ...]:
-        seen.extend(sentences)
-        return tuple(20.0 if "7" in sentence else 0.0 for sentence in sentences)
+    async def rerank(_: str, texts: Sequence[str]) -> Sequence[float]:
+        seen.extend(texts)
+        return [5.0 if "Gent 7" in text else -5.0 for text in texts]
 
     talk = question(text)
     kit = replace(Stage(Shelf(pages), talk, Limits(), None, check_verbatim).kit, rerank=rerank)
-    best = (await consider(talk, kit)).ranked[0].candidate.text
+    quotes = await consider(talk, kit)
 
-    assert len(seen) == read
-    assert ("7" in best) == bool(read)
+    assert len(seen) == 2 * passage_order.MOST_READ * read  # a passage and its only sentence
+    assert ("7" in quotes.ranked[0].candidate.text) == read
+    assert not read or quotes.chance > ANSWER_THRESHOLD
+
+
+async def test_several_corpora_share_the_passages_read() -> None:
+    pages = [hit(f"Leave in town {number}.", key=f"{number}.md") for number in range(20)]
+    read: list[int] = []
+
+    async def rerank(_: str, texts: Sequence[str]) -> Sequence[float]:
+        read.append(len(texts))
+        return [0.0] * len(texts)
+
+    talk = question("Which town has leave?")
+    shelf = Shelf([*pages, *map(of_another_corpus, pages)])
+    await consider(talk, replace(Stage(shelf, talk, Limits(), None, check_verbatim).kit, rerank=rerank))
+
+    assert sum(read) == 2 * (passage_order.MOST_READ // 2) * 2
 
 
 STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. Restart the laptop.\n5. Go home."
