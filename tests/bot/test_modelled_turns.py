@@ -154,7 +154,7 @@ async def test_model_failure_is_one_sentence(tmp_path, asking, fault, asked, sta
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
 
-async def test_verdict_does_not_wait_for_its_reason(tmp_path):
+async def test_verdict_is_used_before_its_reason_is_complete(tmp_path):
     begun = Reply("", pieces=("1. SUPPORTS [1] It says so ", "because "))
     script = {"split": "- A keeper lives beside Skarholm lighthouse. | none", "verdicts": StalledReply(begun)}
     async with open_model_app(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
@@ -203,7 +203,7 @@ async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
     assert [sentence["text"] for sentence in closed["spoken"]] == texts
 
 
-async def test_unnamed_model_fails_only_if_it_is_called(tmp_path, asking):
+async def test_model_without_a_name_fails_only_turns_that_call_it(tmp_path, asking):
     async with open_model_app(tmp_path, name="") as (app, server):
         quoted = await answer(app, asking(system="extractive"), lambda _: None)
         asked = await answer(app, asking(), lambda _: None)

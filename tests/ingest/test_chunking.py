@@ -165,7 +165,7 @@ def test_long_sentence_is_cut_at_clauses():
     assert last.text.endswith("word,")
 
 
-def test_long_key_is_cut():
+def test_long_word_without_spaces_is_cut():
     made = cut(Block("x" * 10_000))
 
     assert squeezed("".join(passage.text for passage in made)) == "x" * 10_000
@@ -179,7 +179,7 @@ def test_chinese_is_cut_at_clauses():
     assert all(passage.text.removesuffix(" …").endswith("，") for passage in made)
 
 
-def test_title_and_section_reduce_the_room():
+def test_title_and_section_count_towards_the_passage_limit():
     text = " ".join(sentence(10, n) for n in range(30))
 
     assert all(count_words(p.text) <= 110 for p in cut(Block(text), path=("one two three", "four five six seven")))

@@ -30,7 +30,7 @@ def _utc(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
 
 
-def test_skipped_time_runs_later_by_the_shift() -> None:
+def test_time_skipped_by_the_clock_change_runs_an_hour_later() -> None:
     """02:30 of 29 March 2026 does not exist in Berlin; 03:30 does."""
     nights = _nights(datetime(2026, 3, 28, 12, tzinfo=BERLIN), 3, time(2, 30), BERLIN)
 
@@ -38,7 +38,7 @@ def test_skipped_time_runs_later_by_the_shift() -> None:
     assert nights[0].astimezone(BERLIN).time() == time(3, 30)
 
 
-def test_doubled_time_runs_once() -> None:
+def test_time_doubled_by_the_clock_change_runs_once() -> None:
     """The first 02:30 of 25 October 2026 in Berlin, and not the second."""
     nights = _nights(datetime(2026, 10, 24, 12, tzinfo=BERLIN), 2, time(2, 30), BERLIN)
 
@@ -56,7 +56,7 @@ def test_restart_within_the_doubled_hour_repeats_nothing() -> None:
     at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
     zone=st.sampled_from([BERLIN, LORD_HOWE, ZoneInfo("America/Sao_Paulo"), ZoneInfo("Africa/Casablanca")]),
 )
-def test_every_day_has_one_night(start: datetime, at: time, zone: ZoneInfo) -> None:
+def test_each_of_400_days_has_one_nightly_refresh(start: datetime, at: time, zone: ZoneInfo) -> None:
     """Over 400 days in any zone: ascending, at least 22 hours apart, none missing."""
     nights = _nights(start, 400, at, zone)
     gaps = [(later - earlier) / timedelta(hours=1) for earlier, later in pairwise(nights)]
@@ -66,7 +66,7 @@ def test_every_day_has_one_night(start: datetime, at: time, zone: ZoneInfo) -> N
     assert round((nights[-1] - nights[0]) / timedelta(days=1)) == 399
 
 
-def test_skipped_day_has_no_night() -> None:
+def test_calendar_day_skipped_by_a_zone_has_no_nightly_refresh() -> None:
     """Samoa had no 30 December 2011; the nights before and after come once."""
     nights = _nights(datetime(2011, 12, 29, 12, tzinfo=APIA), 2, time(3), APIA)
 

@@ -84,7 +84,7 @@ async def test_lost_lease_ends_the_refresh_without_further_writes(store, embedde
     assert await other.holder("refresh:c", clock()) == "another"
 
 
-async def test_lost_lease_interrupts_a_waiting_block(store):
+async def test_losing_the_lease_interrupts_a_block_that_waits(store):
     clock, other = Clock(), Leases(store.manifest.database)
 
     async def waiting():

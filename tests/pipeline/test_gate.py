@@ -158,7 +158,7 @@ class TestJudgement:
         return CheckedClaim(Claim(self.SENTENCE.text, "retrieved"), verdict, ("office.md#0",), "Sentence 1 tells.")
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
-    async def test_model_verdict_decides(self, support: Support) -> None:
+    async def test_verdict_of_the_model_overrides_the_local_check(self, support: Support) -> None:
         gate = self.gate(support, self.opinion(Verdict.SUPPORTS))
         assert await gate.say(self.SENTENCE)
         assert gate.answer(Status.ANSWERED).claims == (self.opinion(Verdict.SUPPORTS),)

@@ -41,7 +41,7 @@ async def test_passages_of_all_searches_are_remembered() -> None:
     assert set(recorder.found) == {"sick.md#0", "leave.md#0"}
 
 
-async def test_nearest_has_one_passage_per_page() -> None:
+async def test_nearest_sources_have_one_passage_per_page() -> None:
     recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, report=lambda _: None)
     await recorder.search(SearchQuery("leave booked calendar"), 5)
     assert [source.passage.id for source in recorder.nearest(2)] == ["leave.md#1", "sick.md#0"]
@@ -81,7 +81,7 @@ def test_usage_counts_only_calls_that_were_sent() -> None:
     assert len(recorder.steps) == 3
 
 
-def test_overlapping_calls_are_one_round() -> None:
+def test_overlapping_model_calls_count_as_one_round() -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
     start = time.perf_counter()
     for _ in range(3):

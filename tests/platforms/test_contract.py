@@ -267,7 +267,9 @@ async def test_unaddressed_question_gets_an_answer_or_nothing(bot: Bot) -> None:
 
 @pytest.mark.parametrize("failure", ["limited", "broken", "lost"])
 @pytest.mark.parametrize("call", ["post", "edit", "delete", "find"])
-async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> None:
+async def test_answer_is_shown_and_retracted_once_although_any_call_fails_once(
+    bot: Bot, call: Any, failure: Any
+) -> None:
     await bot.start()
     bot.system.shut.add(BUILT)
     bot.workspace.fail_next(call, failure)

@@ -56,7 +56,7 @@ async def opened(name: str) -> AsyncIterator[tuple[Any, Any, Platform]]:
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-async def test_right_answers_locate_the_bot(name: str) -> None:
+async def test_valid_setup_answers_find_the_bots_name_workspace_and_channels(name: str) -> None:
     async with opened(name) as (setup, table, platform):
         results = [
             one for question in setup.list_questions(table) for one in await setup.try_answer(table, question.key)

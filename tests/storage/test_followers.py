@@ -31,7 +31,7 @@ async def find(store: PassageStore) -> set[str]:
     return {hit.passage.text for hit in await store.search("Page says old new", ["handbook"], 50)}
 
 
-async def test_home_finds_passages_of_another_after_following(homes):
+async def test_home_finds_passages_of_another_home_once_it_has_followed_its_changes(homes):
     one, other = homes
     await refresh(one, PAGES)
     assert await find(other) == set()

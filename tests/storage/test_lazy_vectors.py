@@ -34,7 +34,7 @@ async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> As
         await store.flush()
 
 
-async def test_each_question_embeds_its_new_best_passages_by_words(tmp_path: Path) -> None:
+async def test_question_embeds_only_its_best_lexical_passages_without_a_vector(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, first := WordEmbedder()) as store:
         assert first.calls == []
         hits = await store.search(QUESTION, ["gates"], 5)
@@ -73,7 +73,7 @@ async def test_cancelled_waiter_leaves_other_waiters_their_result(tmp_path: Path
         assert len(await other) == 5
 
 
-async def test_kept_vectors_are_limited_and_used_ones_stay(tmp_path: Path) -> None:
+async def test_number_of_stored_vectors_is_limited_and_frequently_used_ones_remain(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder(), kept=50) as store:
         for number in (7, 7, *range(20, 40)):
             best = (await store.search(f"gate number {number}", ["gates"], 1))[0].passage.id
@@ -116,7 +116,7 @@ async def test_vectors_of_another_embedder_are_computed_again(tmp_path: Path) ->
         assert store.dense.count("gates") == 0
 
 
-async def test_failing_service_fails_its_callers(tmp_path: Path) -> None:
+async def test_failing_embedding_service_raises_in_every_search(tmp_path: Path) -> None:
     class Failing(WordEmbedder):
         def embed(self, texts, *, polite=False):
             if len(texts) > 1:
@@ -165,7 +165,7 @@ async def test_corpus_can_change_its_dense_mode(tmp_path: Path) -> None:
         assert corpus.dense is DenseMode.LAZY
 
 
-async def test_rereading_one_page_keeps_the_corpus_lazy(tmp_path: Path) -> None:
+async def test_describing_a_corpus_again_keeps_its_lazy_dense_mode(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.manifest.describe("gates", reference=False)
         await store.check()

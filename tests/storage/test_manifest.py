@@ -132,7 +132,7 @@ async def test_removed_document_is_not_found(manifest: Manifest) -> None:
     assert await manifest.fingerprints("c") == {"b": "f"}
 
 
-async def test_passages_are_recalled_only_with_their_documents(manifest: Manifest) -> None:
+async def test_passages_are_recalled_only_if_their_documents_are_named(manifest: Manifest) -> None:
     many = [new("same", key=f"{number}") for number in range(1201)]
     await put(manifest, *many)
     ids = {cut(document(f"{number}"), "same")[0].id for number in range(1201)}
@@ -332,7 +332,7 @@ async def test_commit_raises_the_generation_of_its_corpora(manifest: Manifest) -
     assert {corpus.name: corpus.generation for corpus in await manifest.catalogue()} == {"c": 2, "d": 1}
 
 
-async def test_begun_changes_are_unsettled_until_settled(manifest: Manifest) -> None:
+async def test_changes_begun_by_a_home_are_unsettled_until_it_settles_them(manifest: Manifest) -> None:
     await manifest.begin([("c", "a"), ("d", "b")], "home")
     await manifest.begin([("c", "a")], "home")
     assert set(await manifest.unsettled("home")) == {("c", "a"), ("d", "b")}
@@ -414,7 +414,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(steps=st.lists(STEP, max_size=20))
-def test_home_sees_the_manifest_as_of_its_followed_change(folders: Iterator[Path], steps: list) -> None:
+def test_home_sees_the_manifest_as_of_the_last_change_it_followed(folders: Iterator[Path], steps: list) -> None:
     asyncio.run(follow_all(next(folders), steps))
 
 

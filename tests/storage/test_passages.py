@@ -41,7 +41,7 @@ async def store(request, tmp_path):
         await opened_store.flush()
 
 
-async def test_own_passages_come_first_with_a_bonus(store):
+async def test_bonus_for_own_passages_ranks_them_before_reference_passages(store):
     question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
     alike = await store.search(question, both, 5)
     preferring = await replace(store, own_first=lambda: 50.0).search(question, both, 5)

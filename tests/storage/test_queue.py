@@ -55,13 +55,13 @@ async def test_stored_question_is_read_unchanged(queue: Queue) -> None:
     assert (row.owner, row.lease_until, row.handle) == ("", None, "secret")
 
 
-async def test_handle_is_not_in_the_repr(queue: Queue) -> None:
+async def test_reply_handle_is_not_in_the_repr_of_a_question(queue: Queue) -> None:
     row, _ = await queue.put(asked("a"))
 
     assert "secret" not in f"{row!r} {asked('a')!r}"
 
 
-async def test_one_of_many_puts_of_a_key_is_new(tmp_path: Path) -> None:
+async def test_question_put_many_times_at_once_is_new_once(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         taken = await asyncio.gather(*(Queue(database).put(asked("a")) for database in (one, other) for _ in range(20)))
 
@@ -131,7 +131,7 @@ async def test_done_question_stays_done_without_its_handle(tmp_path: Path) -> No
         assert not await queue.claim(ticket, "two", NOON + MINUTE, now=NOON, sole=True)
 
 
-async def test_notes_change_only_named_fields(queue: Queue) -> None:
+async def test_noting_fields_of_a_question_changes_only_those(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, turn_id="t1", posted=("p1", "p2"))
     await queue.note(ticket, sending=True, text="In other words?")

@@ -97,7 +97,7 @@ def test_same_seed_gives_the_same_alterations(seed: int, count: int) -> None:
     assert list(alter_sentences(chosen, Random(seed))) == list(alter_sentences(chosen, Random(seed)))
 
 
-def test_every_kind_gets_sentences() -> None:
+def test_every_kind_of_alteration_gets_sentences() -> None:
     altered = list(alter_sentences(sentences(), Random(3)))
 
     assert {sentence.kind for sentence in altered if not sentence.true} == {*build_changers([]), *NEIGHBOURS}
@@ -130,7 +130,7 @@ def judge(scores: dict[str, float], verdicts: dict[str, Verdict] | None = None) 
     return decide_acceptance(altered, [JudgedClaim(claim, judge_kind(sentence.kind), 1.0) for sentence in altered])
 
 
-def test_threshold_keeps_the_true_sentences() -> None:
+def test_threshold_accepts_the_true_sentences_and_catches_altered_ones() -> None:
     report = report_alterations(judge({"year": 0.4, "number": 0.6}))
 
     assert report["caught"]["year"]["share"] == 1.0
@@ -140,7 +140,7 @@ def test_threshold_keeps_the_true_sentences() -> None:
     assert report["milliseconds"] == {"p50": 1.0, "p95": 1.0}
 
 
-def test_verdicts_decide_acceptance() -> None:
+def test_altered_sentence_counts_as_caught_by_its_verdict() -> None:
     verdicts = dict.fromkeys([*build_changers([]), *NEIGHBOURS], Verdict.NOT_ENOUGH_INFO) | {"name": Verdict.SUPPORTS}
     judged = judge({}, verdicts)
 

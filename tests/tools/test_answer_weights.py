@@ -21,7 +21,7 @@ from tools.training.answer_weights import (
 RANDOM = np.random.default_rng(5)
 
 
-def test_choice_recovers_known_weights() -> None:
+def test_fitted_choice_model_recovers_known_weights() -> None:
     """A candidate is right if its two features, weighted 3 to 1, say so; the third feature is noise."""
     law = np.array([3.0, -1.0, 0.0])
     choices = []
@@ -50,7 +50,7 @@ def test_groups_stay_in_one_fold() -> None:
     assert assign_folds(["a", "a", "b", "c", "a", "d"], 3).tolist() == [0, 0, 1, 2, 0, 0]
 
 
-def test_regime_with_few_questions_is_not_fitted() -> None:
+def test_language_regime_with_too_few_questions_is_not_fitted() -> None:
     def example(language: str) -> ExamExample:
         posed = ExamQuestion("Is it open?", (), frozenset(), "", earlier=())
         considered = RankedQuotes(weigh_question(posed.text, "", language, ()), (), (), 0.0)

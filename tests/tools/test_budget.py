@@ -20,7 +20,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_tree_is_measured(tree: Path) -> None:
+def test_lines_words_and_imports_of_a_tree_are_measured(tree: Path) -> None:
     figures = measure_tree(tree)
 
     assert (figures["lines"]["bot"], figures["lines"]["rooms and tools"]) == (6, 6)

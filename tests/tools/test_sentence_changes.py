@@ -52,7 +52,7 @@ def texts(change: ChangeProposer, text: str, seeds: int = 1) -> set[str]:
         ("300", "1,300 or 300,000", False),
     ],
 )
-def test_has_value_needs_a_whole_token(value: str, text: str, *, present: bool) -> None:
+def test_has_value_is_true_only_for_whole_words(value: str, text: str, *, present: bool) -> None:
     assert has_value(value, text) is present
 
 
@@ -126,7 +126,7 @@ def test_has_value_needs_a_whole_token(value: str, text: str, *, present: bool) 
         (retype_marks, "It is old.", set()),
     ],
 )
-def test_change_gives_all_its_variants(change: ChangeProposer, text: str, changed: set[str]) -> None:
+def test_change_proposes_exactly_the_expected_variants(change: ChangeProposer, text: str, changed: set[str]) -> None:
     assert texts(change, text, seeds=9) == changed
 
 
@@ -141,7 +141,9 @@ def test_change_gives_all_its_variants(change: ChangeProposer, text: str, change
         (reverse_comparison, "It holds more than ten.", {"It holds less than ten.", "It holds fewer than ten."}),
     ],
 )
-def test_change_includes_variants(change: ChangeProposer, text: str, changed: set[str]) -> None:
+def test_change_proposes_the_expected_variants_among_others(
+    change: ChangeProposer, text: str, changed: set[str]
+) -> None:
     assert changed <= texts(change, text)
 
 

@@ -265,7 +265,7 @@ async def test_sharing_is_refused_except_to_the_asker_in_the_channel(recorded, b
     assert not platform.posts
 
 
-async def test_sharing_checks_the_channels_rights_again():
+async def test_answer_from_corpora_the_channel_may_no_longer_read_is_not_shared():
     record, platform, actions, ticket = act_on(PRIVATE)
     record.narrowed["slack:T1/C1"] = {"corpora": ["beta"]}
 
@@ -329,7 +329,7 @@ async def test_shared_answer_is_removed_with_its_answer():
 
 
 @pytest.mark.parametrize("act", ["share", "ask_person"])
-async def test_simultaneous_actions_run_once(act):
+async def test_simultaneous_presses_of_a_button_act_once(act):
     _, platform, actions, ticket = act_on(PRIVATE, ask=("slack:T1/U9",))
 
     reply = await asyncio.gather(

@@ -38,7 +38,7 @@ def test_turn_is_visible_in_its_channel_and_to_its_asker(asker, by, alone, expec
     assert may_view_turn(asker, by, alone=alone) is expected
 
 
-def test_unknown_people_are_not_the_same_person():
+def test_two_users_without_ids_do_not_count_as_the_same_person():
     assert not is_same_person(NOBODY, NOBODY)
 
 

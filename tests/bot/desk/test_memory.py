@@ -132,7 +132,7 @@ async def test_private_answer_is_remembered_only_for_its_asker(conversation):
     assert lines(theirs) == [("user", "And on Sunday?")]
 
 
-async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, conversation, tmp_path):
+async def test_turn_is_not_remembered_if_a_corpus_that_its_search_found_is_unreadable(app, conversation, tmp_path):
     await conversation.ask("Is the merger open?", system="abstaining")
     open_still = await before(conversation)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))

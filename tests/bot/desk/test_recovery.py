@@ -76,7 +76,7 @@ def test_recovery_action_follows_the_state_of_the_question_and_its_posts(changes
     assert decide(row(**changes), ways, *entries).action is act
 
 
-def test_unreadable_or_reworded_answer_is_answered_again():
+def test_question_is_answered_again_if_its_answer_does_not_fit_or_it_was_edited():
     assert decide(row(), EDITS, OPENED, closed(), fits=False).action is RecoveryAction.ASK
     assert decide(row(), EDITS, OPENED, closed(), reworded=True).action is RecoveryAction.ASK
 

@@ -38,7 +38,7 @@ async def test_refused_question_is_recorded_with_the_reason():
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(shown: bool):  # noqa: FBT001 - a parameter
+async def test_asker_excluded_while_waiting_sees_a_notice_only_if_a_post_exists(shown: bool):  # noqa: FBT001 - a parameter
     world, asked = World(refused=Failure(EXCLUDED, "I do not answer questions here.", "")), question(2)
     row, _ = await MemoryQueue(world).put(encode_question(asked))
     world.rows[row.ticket] = replace(row, sending=True)

@@ -72,7 +72,7 @@ async def test_post_with_a_nonce_is_repeated(adapter: DiscordAdapter) -> None:
     assert adapter.discord.posts == 1
 
 
-async def test_lost_follow_up_is_not_repeated(adapter: DiscordAdapter) -> None:
+async def test_follow_up_message_is_not_repeated_after_a_lost_reply(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     handle = parse_token(question.handle)
     assert handle

@@ -154,7 +154,7 @@ async def test_answer_to_a_command_is_edited_in_an_archived_thread(adapter: Disc
         await adapter.platform.remove(question, posted)
 
 
-async def test_deferral_alone_is_not_found_as_an_answer(adapter: DiscordAdapter) -> None:
+async def test_deferred_response_without_an_answer_is_not_found_as_an_answer(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     assert await adapter.platform.find(question) == PostedMessages()
     assert await adapter.platform.find(await adapter.invoke(defer=False)) == PostedMessages()

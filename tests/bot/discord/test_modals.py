@@ -22,7 +22,7 @@ MANY = EvidenceView("Evidence", "When?", tuple(EvidenceItem(f"claim {n} " * 99, 
 
 @settings(max_examples=sample(40))
 @given(view=evidences, page=st.integers(-1, 9))
-def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> None:
+def test_any_evidence_fits_discords_limits_and_contains_no_ping_or_link(view: EvidenceView, page: int) -> None:
     body = build_evidence_message(view, "123456789", page, "en")
 
     checked(body, EDIT, new=True)

@@ -59,7 +59,9 @@ def ids(message: DiscordMessage) -> list[str]:
 @settings(max_examples=sample(60))
 @given(view=views, people=PEOPLE)
 @example(view=View(7, left_out="[a]\\:"), people=())
-def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
+def test_any_view_fits_the_platforms_limits_without_unintended_pings_or_links(
+    view: View, people: tuple[str, ...]
+) -> None:
     view = replace(view, mentions=people)
     made = render_messages(view)
     # The readers decode entities in addresses, as clients may.
@@ -112,7 +114,7 @@ def test_view_in_progress_is_one_message(view: View) -> None:
     assert len(ids(message)) == len({button.action for button in view.buttons})
 
 
-def test_answer_parts_are_in_reading_order() -> None:
+def test_parts_of_an_answer_are_rendered_in_reading_order() -> None:
     view = View(
         7,
         "en",
@@ -189,7 +191,7 @@ def test_empty_view_is_a_valid_message() -> None:
     checked(build_post(message, "key", build_nonce("key", 0)), CREATE, new=True)
 
 
-def test_mark_and_texts_of_a_message_are_read_back() -> None:
+def test_question_mark_and_texts_of_a_posted_message_are_read_back() -> None:
     (message,) = render_messages(FINAL)
     body: dict[str, Any] = build_post(message, "discord:1/2/3", build_nonce("discord:1/2/3", 0))
     numbered(body["components"])

@@ -98,7 +98,7 @@ def test_cases_have_dates_relative_to_the_given_day() -> None:
         ]
 
 
-def test_kinds_of_calls_depend_on_system_student_and_stages() -> None:
+def test_examined_kinds_of_calls_depend_on_system_student_and_stages() -> None:
     seven, fast, web = (
         list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast", "search-engine")
     )

@@ -77,7 +77,7 @@ async def test_stages_and_cases_can_be_limited() -> None:
     assert {kind: each.cases for kind, each in figures(results).items()} == {"draft": 3, "feedback": 3, "refine": 3}
 
 
-async def test_second_try_is_counted() -> None:
+async def test_second_attempts_after_unreadable_replies_are_counted() -> None:
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         again = call.messages[-1].text.startswith("This reply cannot be read")
         return perfect(kind, case, call) if again else "Let me think about that."
@@ -139,7 +139,7 @@ async def test_outage_over_several_kinds_of_calls_stops_the_whole_examination(*,
     assert len({kind for kind, _ in llm.calls}) == MAX_DEAD_CASES // 2
 
 
-async def test_later_outage_stops_the_examination_soon() -> None:
+async def test_outage_during_the_examination_stops_it_after_a_few_calls() -> None:
     gone, llm = ModelUnavailable("the server does not reply", hint="is it running?"), GoldLLM()
     llm.speak = lambda *values: gone if len(llm.calls) > 40 else perfect(*values)
     results = await examine(llm, limit=20)

@@ -38,7 +38,7 @@ OUTCOMES = [
 ]  # fmt: skip
 
 
-def test_figures_equal_the_counts_by_hand() -> None:
+def test_figures_of_a_prompt_variant_equal_the_counts_made_by_hand() -> None:
     assert compute_figures(OUTCOMES) == Figures(
         cases=4, first=2, readable=3, right=2, cited=4, valid=3, verdicts={(S, S): 1, (N, S): 1, (N, N): 1},
         wrong={"wrong, at the second try": "bad"}, faults=(DEAD,), calls=7, seconds=4, slow_seconds=60,

@@ -48,7 +48,9 @@ def squeezed(text: str) -> str:
 
 @settings(max_examples=sample(25))
 @given(view=views, people=PEOPLE)
-def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
+def test_any_view_fits_the_platforms_limits_without_unintended_pings_or_links(
+    view: View, people: tuple[str, ...]
+) -> None:
     view = replace(view, mentions=people)
     made = render_messages(view, names=NAMES)
 

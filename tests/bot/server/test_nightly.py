@@ -135,14 +135,14 @@ async def test_missed_night_is_made_up_for(tmp_path: Path) -> None:
     assert await _worked(tmp_path / "b", NOW - timedelta(days=2), count=1) == [DUE]
 
 
-async def test_nights_on_time_are_not_repeated(tmp_path: Path) -> None:
+async def test_nightly_refresh_that_ran_on_time_is_not_repeated(tmp_path: Path) -> None:
     assert await _worked(tmp_path / "a", NOW - timedelta(days=9), nightly="") == []
     assert await _worked(tmp_path / "b", NOW - timedelta(days=9), before=DUE) == []
     assert await _worked(tmp_path / "c", None) == []
     assert await _worked(tmp_path / "d", NOW + timedelta(days=900)) == []
 
 
-async def test_night_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+async def test_nightly_refresh_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     clock, results = Clock(NOW), list[NightReport | None]()
     with _history(tmp_path) as history:
         assert await history.nights.begin(DUE, NOW, "dead")

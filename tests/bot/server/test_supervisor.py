@@ -7,7 +7,7 @@ import warnings
 from bot.desk.supervisor import TaskSupervisor
 
 
-async def test_cancelled_task_leaves_nothing_unawaited() -> None:
+async def test_task_cancelled_before_its_start_leaves_no_unawaited_coroutine() -> None:
     tasks, began = TaskSupervisor(), list[str]()
 
     async def work() -> None:

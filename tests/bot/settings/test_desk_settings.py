@@ -64,7 +64,7 @@ def test_lists_can_be_set_by_variables_as_json(monkeypatch: pytest.MonkeyPatch) 
     assert settings.desk.at_once == 3
 
 
-def test_budgets_are_not_passed_to_a_system() -> None:
+def test_limits_passed_to_a_system_exclude_the_budgets_of_users() -> None:
     assert LimitSettings(questions_per_user=3, cost_per_month=5).kit(student=False) == Limits()
 
 

@@ -33,7 +33,9 @@ def words(text: str) -> str:
 
 @settings(max_examples=sample(60))
 @given(view=views, people_=PEOPLE)
-def test_any_view_fits_completely_and_is_harmless(view: View, people_: tuple[str, ...]) -> None:
+def test_any_view_fits_slacks_limits_completely_without_unintended_pings_or_links(
+    view: View, people_: tuple[str, ...]
+) -> None:
     view = replace(view, mentions=people_)
     made = render_messages(view)
 
@@ -70,7 +72,7 @@ def test_view_in_progress_is_one_message(view: View) -> None:
     )
 
 
-def test_answer_parts_are_in_reading_order() -> None:
+def test_parts_of_an_answer_are_rendered_in_reading_order() -> None:
     view = View(
         7,
         "en",

@@ -55,7 +55,9 @@ async def test_exam_outcomes_are_compared_with_the_answers(zoo: tuple[list[ExamO
     assert [outcome.sentences[0].text for outcome in outcomes[:1]] == ["The otter eats 11 fish a day."]
 
 
-async def test_left_out_documents_are_not_found(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
+async def test_questions_without_their_documents_get_no_right_answer_and_a_lower_chance(
+    zoo: tuple[list[ExamOutcome], list[ExamOutcome]],
+) -> None:
     outcomes, without = zoo
 
     for before, after in zip(outcomes, without, strict=True):
@@ -93,7 +95,7 @@ async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> No
     assert outcomes[0].considered.ranked[0].candidate.hit.document.title == "Heron"
 
 
-def test_abstention_curve_trades_one_error_for_the_other() -> None:
+def test_abstention_curve_gives_right_abstentions_at_each_share_of_wrong_ones() -> None:
     known = [place / 10 for place in range(11)]
 
     assert abstention_curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5

@@ -136,7 +136,7 @@ def test_edits_in_the_question_file_are_kept(tmp_path: Path) -> None:
         (HOW, "answered", "So.", [("other", "pier.md", "Pier")], False),
     ],
 )
-def test_reply_is_right_by_its_strings_or_its_citation(
+def test_reply_is_right_if_it_has_the_answers_strings_or_cites_its_passage(
     question: OwnQuestion, status: str, text: str, cited: list[tuple[str, str, str]], right: object
 ) -> None:
     assert is_right(question, status, text, cited) is right

@@ -53,7 +53,9 @@ def test_differences_between_systems_are_listed() -> None:
     assert ComparedReplies(KNOWN, (SPOKEN, SPOKEN)).differences == ()
 
 
-async def test_no_system_says_false_statements_and_the_model_alone_says_all(handbook: Path, tmp_path: Path) -> None:
+async def test_systems_withhold_all_false_statements_and_the_model_alone_says_them(
+    handbook: Path, tmp_path: Path
+) -> None:
     home = copy_home(handbook, tmp_path)
     names = ("wikichat", "wikichat-fast", *({*SYSTEMS} - {"wikichat", "wikichat-fast"}))
     compared = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 4, names, home, alone=True)

@@ -37,7 +37,7 @@ def test_balanced_accuracy_is_the_mean_of_both_kinds() -> None:
 
 
 @pytest.mark.parametrize("supported", [[True, True], [False, False]])
-def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
+def test_metrics_are_none_if_all_claims_have_the_same_label(supported: list[bool]) -> None:
     source = ScoredClaims(np.array([0.1, 0.9]), np.array(supported))
 
     assert balanced_accuracy(np.array([True, False]), source.supported) is None
@@ -47,14 +47,16 @@ def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
 
 
 @given(scores, scores)
-def test_area_is_the_share_of_ordered_pairs(kept: list[float], others: list[float]) -> None:
+def test_roc_area_is_the_share_of_pairs_ordered_right(kept: list[float], others: list[float]) -> None:
     pairs = [(a > b) + (a == b) / 2 for a in kept for b in others]
 
     assert roc_auc(scored(kept, others)) == pytest.approx(sum(pairs) / len(pairs))
 
 
 @given(scores, scores, st.floats(0, 0.99))
-def test_the_next_threshold_would_lose_more(kept: list[float], others: list[float], share: float) -> None:
+def test_next_higher_threshold_would_lose_more_than_the_allowed_share(
+    kept: list[float], others: list[float], share: float
+) -> None:
     source = scored(kept, others)
     threshold = find_threshold_losing([source], share)
     higher = [value for value in kept if value > threshold]
@@ -63,7 +65,7 @@ def test_the_next_threshold_would_lose_more(kept: list[float], others: list[floa
     assert not higher or np.mean(source.kept < min(higher)) > share - 1e-9
 
 
-def test_sources_count_the_same_however_large() -> None:
+def test_threshold_weighs_claim_sets_equally_whatever_their_size() -> None:
     large, small = scored([0.9] * 100, [0.1] * 100), scored([0.3, 0.3], [0.1])
 
     assert find_threshold_losing([large, small], 0.1) == pytest.approx(0.3)

@@ -40,7 +40,7 @@ DECIDING = [
 ]
 
 
-def test_thresholds_are_chosen_on_other_families() -> None:
+def test_threshold_of_a_claim_set_is_chosen_on_other_families_of_sets() -> None:
     """The threshold of `a`, 0.5, refuses all of `b`; that of `b/one`, 0.25, accepts one of `a` wrongly."""
     report = report_claims("x", SCORING)
     first, second, third = report["sources"]
@@ -58,7 +58,7 @@ def test_thresholds_are_chosen_on_other_families() -> None:
     assert (alone["by other sets"], alone["lost and caught by other sets"]) == (None, {})
 
 
-def test_decisions_are_counted() -> None:
+def test_verdicts_of_a_verifier_are_counted_as_accuracy_and_confusion() -> None:
     (source,) = report_claims("x", DECIDING)["sources"]
     decided = source["decided"]
 
@@ -95,7 +95,7 @@ def test_tables_show_every_set_and_verifier_with_notes() -> None:
     assert render_claim_tables([report_claims("local", DECIDING)]).endswith("prints the held-out ones.")
 
 
-def test_sample_and_titles_of_claims() -> None:
+def test_sample_has_a_claim_of_each_set_and_title_precedes_the_evidence() -> None:
     claims = [outcome.claim for outcome in SCORING]
 
     assert sample_claims(claims, 0) == claims
@@ -145,7 +145,7 @@ def test_unknown_verifier_and_form_are_refused(claims: Path, options: list[str],
     assert result.exception.hint.startswith(("The verifiers are", "The formats are"))
 
 
-def test_data_folder_is_the_default(claims: Path) -> None:
+def test_claims_are_read_from_the_footnote_data_folder_by_default(claims: Path) -> None:
     folder = str(claims.parents[1])
 
     assert "| mine | 2 | 1 | overlap |" in run("--verifier", "overlap", FOOTNOTE_DATA=folder).stdout

@@ -23,7 +23,7 @@ def run(handbook, tmp_path):
     return call
 
 
-def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
+def test_dialogues_command_writes_report_and_sheets_and_reports_incomplete_runs(run, tmp_path):
     arguments = [
         "dialogues",
         "--system",

@@ -145,11 +145,11 @@ async def test_topics_are_seeded_and_of_every_kind(app, tmp_path):
         await read_topics(tmp_path / "topics", app.manifest, [survey])
 
 
-def test_shares_of_a_count_add_up():
+def test_count_is_divided_into_nearly_equal_shares():
     assert [share_count(20, 3, place) for place in range(3)] == [7, 7, 6]
 
 
-async def test_run_names_its_stand_ins_checks_its_options_and_is_estimated(app, manifest, tmp_path):
+async def test_dialogue_run_names_what_replaces_a_model_and_refuses_other_options(app, manifest, tmp_path):
     assert manifest.simulator == "scripted user"
     assert len(manifest.stand_ins) == 3
     refuse_other_options(manifest, OPTIONS, tmp_path)

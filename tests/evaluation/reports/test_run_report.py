@@ -65,7 +65,7 @@ def run(tmp_path: Path) -> RunFolder:
     return write_run(tmp_path / "run", good, (judged(S, R), judged(R, R), judged(R, answerable=False)))
 
 
-def test_figures_by_hand(run: RunFolder):
+def test_report_figures_equal_those_computed_by_hand(run: RunFolder):
     dialogues = join_judgements(run.read_dialogues(), run.read_judgements())
     good = select(dialogues, Arm("good", "m"))
 
@@ -97,7 +97,7 @@ def test_cached_turns_have_a_cost_but_no_seconds(tmp_path: Path):
     assert measured["factual"] is None
 
 
-def test_report_has_the_papers_tables_and_names_stand_ins(run: RunFolder):
+def test_report_has_the_papers_tables_and_names_what_replaced_a_model(run: RunFolder):
     page = write_report(run)
     text = (run.path / "report.md").read_text("utf-8")
     assert "the judge: a script" in text

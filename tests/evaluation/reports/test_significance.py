@@ -11,7 +11,7 @@ FIRST = [0.9, 1.0, 0.8, 0.95, 1.0, 0.7, 0.85, 0.9]
 SECOND = [0.6, 0.9, 0.85, 0.7, 0.8, 0.6, 0.8, 0.75]
 
 
-def test_share_is_over_all_claims():
+def test_share_of_dialogues_weighs_each_claim_equally():
     share = estimate_share([9, 1], [10, 2])
     assert share is not None
     assert share.value == pytest.approx(10 / 12)
@@ -89,14 +89,14 @@ def test_many_comparisons_are_adjusted():
     assert adjust_for_many([]) == ()
 
 
-def test_kappa_by_hand():
+def test_cohens_kappa_equals_the_value_computed_by_hand():
     # 20 and 15 agreed on of 50; each says yes 25 and 30 times: (.7 - .5) / (1 - .5)
     pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
     assert cohens_kappa(pairs) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(("pairs", "expected"), [([(1, 1), (2, 2)], 1.0), ([(1, 2), (2, 1)], -1.0), ([(1, 1)], None)])
-def test_kappa_at_its_ends(pairs, expected):
+def test_cohens_kappa_is_1_or_minus_1_at_its_ends_and_none_without_variation(pairs, expected):
     assert cohens_kappa(pairs) == expected
     assert cohens_kappa([]) is None
 

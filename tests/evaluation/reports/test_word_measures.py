@@ -10,7 +10,7 @@ REPLY = "The cat sat on a mat, quietly."
 REFERENCE = "A cat quietly sat there."
 
 
-def test_f1_by_hand():
+def test_f1_equals_the_value_computed_by_hand():
     assert split_words(REPLY) == ("cat", "sat", "on", "mat", "quietly")
     assert f1(REPLY, REFERENCE) == pytest.approx(2 * 3 / 9)  # 3 of 5 and 3 of 4
     assert f1("rain rain rain", "rain") == pytest.approx(2 / 4)  # repeated words count by the smaller number
@@ -25,7 +25,7 @@ def test_f1_without_common_words_is_zero(reply, reference):
     assert f1(reply, reference) == 0
 
 
-def test_bleu_by_hand():
+def test_bleu_equals_the_value_computed_by_hand():
     # Six and five tokens; of its 1- to 4-grams 5/6, 3/5, 2/4, 1/3 are in the reference, which is shorter: no penalty.
     score = bleu4([("one two three four ten five", "one two three four five")])
     assert score == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-4)
@@ -34,6 +34,6 @@ def test_bleu_by_hand():
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_f1_is_a_symmetric_share(reply, reference):
+def test_f1_is_symmetric_and_between_0_and_1(reply, reference):
     assert 0 <= f1(reply, reference) <= 1
     assert f1(reply, reference) == f1(reference, reply)

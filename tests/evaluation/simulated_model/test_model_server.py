@@ -144,7 +144,7 @@ async def test_invalid_requests_are_refused(body: Any, message: str) -> None:
     assert (server.counts.requests, server.counts.refused) == (0, 1)
 
 
-async def test_counts_models_and_unknown_paths_are_answered() -> None:
+async def test_server_returns_counts_and_models_and_404_for_unknown_paths() -> None:
     async with serving(PLAIN) as (_, __, url):
         assert (await post(url, b"", "/counts", "GET"))[1]["requests"] == 0
         assert (await post(url, b"", "/v1/models", "GET"))[1]["data"][0]["id"] == "simulated"
@@ -178,7 +178,7 @@ async def test_faults_follow_their_rate_and_seed() -> None:
     assert 20 < seen[0].count(429) < 40
 
 
-def test_total_rates_are_shared() -> None:
+def test_concurrent_replies_share_the_servers_total_rates() -> None:
     pacer = ReplyPacer(ServerPace(first_token=0, out=100, prompt=1_000, total_out=10))
     dues = [due for pair in zip(pacer.ends(10, 0.0), pacer.ends(10, 0.0), strict=True) for due in pair]
     prompts = ReplyPacer(ServerPace(first_token=0.5, prompt=1_000, total_prompt=1_000))

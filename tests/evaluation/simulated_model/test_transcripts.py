@@ -72,7 +72,7 @@ def test_bullets_and_verdicts_follow_the_lines_of_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(("words", "template"), [(MORE_COMING, "answer"), (CONTINUED, "continuation")])
-def test_draft_waves_have_distinctive_words(words: str, template: str) -> None:
+def test_words_that_identify_a_draft_template_are_in_no_other_template(words: str, template: str) -> None:
     telling = [file.stem for file in TEMPLATE_FOLDER.glob("*.j2") if words in file.read_text("utf-8")]
 
     assert telling == [template]

@@ -40,7 +40,7 @@ def test_every_passage_of_a_station_changes_with_its_version():
     assert [found.fingerprint for found in build_versions(2, 5).documents({})] == ["5", "5"]
 
 
-def test_mixed_or_missing_passages_are_faults():
+def test_mixed_versions_or_missing_passages_of_a_station_are_reported():
     old, new = hits(7, 1), hits(7, 2)
     misled = [replace(hit, document=new[0].document) for hit in old]
 
@@ -52,7 +52,7 @@ def test_mixed_or_missing_passages_are_faults():
     assert [*find_turn_faults(map(citation, [old[0], new[1]]))] == ["station 7 cited in versions ['1', '2']"]
 
 
-def test_dump_changes_in_four_ways_only(tmp_path):
+def test_changed_dump_has_only_edited_removed_renamed_and_added_pages(tmp_path):
     texts = [article(number, f"Page {number}", f"It is about {number}.") for number in range(1, 21)]
     before, after = tmp_path / "before.xml", tmp_path / "after.xml"
     before.write_bytes(dump(*texts))

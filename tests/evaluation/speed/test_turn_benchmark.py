@@ -89,7 +89,7 @@ def make_rounds(rounds: int) -> MeasuredTurn:
     return replace(make_turn(calls, 1.5 * rounds), said=[], first=None, last=last)
 
 
-def test_critical_path_and_the_split_of_its_seconds() -> None:
+def test_critical_path_lists_the_steps_waited_for_and_splits_their_seconds() -> None:
     path = critical_path(make_steps(), Cause(6, 4.051), 0.0, 4.06)
     spent = split_seconds(path, PACE, 0.08)
 
@@ -129,7 +129,7 @@ def test_critical_path_has_no_gaps(drawn_steps: list[tuple[float, float, int]], 
     assert all(leg.ended == following.began for leg, following in pairwise(path))
 
 
-def test_figures_and_marks_are_printed() -> None:
+def test_printed_figures_state_whether_they_keep_their_limits() -> None:
     turns = [make_turn(make_steps())] * 2
     figures = compute_figures(SystemRuns("wikichat-fast", turns, [make_rounds(5)], PACE, 0.08, plain=2.0))
     lines = render_figures([figures]).splitlines()

@@ -47,7 +47,7 @@ def test_right_to_left_words_in_other_lines_are_reversed():
     assert read(lay_out(drawn), rtl=False) == ["The word שלום עולם means 2 things"]
 
 
-def test_mark_is_joined_to_its_letter():
+def test_vowel_mark_is_joined_to_its_letter():
     letters, mark = lay_out("בא"), PdfChar(9, "\u05b8", 6.0, 0.0, 9.0, 13.0)
 
     assert read([*letters, mark]) == ["א\u05b8ב"]

@@ -186,7 +186,7 @@ def test_tags_leave_no_hole_in_html(tag, bracket):
     assert not HOLE.search(html_texts(f"<p>Meet in {bracket.format(tag.replace('](', ''))}.</p>")[0])
 
 
-def test_gap_is_marked_by_need():
+def test_removed_template_leaves_a_mark_if_the_text_needs_its_output():
     gap = template_tags.make_gap
     markup = f"<p>In {gap(need='optional')}. In {gap(need='closing')}. ({gap(need='optional')}) a {gap()}</p>"
 

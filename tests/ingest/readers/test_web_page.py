@@ -124,7 +124,7 @@ def test_removed_elements_leave_text_or_mark_in_a_sentence(page, expected):
         ),
     ],
 )
-def test_rows_above_columns_become_titles_or_names(rows, expected):
+def test_rows_above_table_columns_become_titles_or_column_names(rows, expected):
     assert texts(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>") == expected
 
 

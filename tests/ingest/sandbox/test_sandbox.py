@@ -70,7 +70,7 @@ def test_endless_wait_ends_at_the_clock_limit(tmp_path):
         sandbox.call(partial(readers.sleeps, tmp_path / "mark"))
 
 
-def test_block_reuses_and_ends_one_process():
+def test_sandbox_block_reuses_one_process_and_ends_it():
     with Sandbox() as sandbox:
         pids = {sandbox.call(readers.where).title for _ in range(50)}
         titles = [sandbox.page(f"Title {n}\n=======\n\nText.".encode(), "a.rst").title for n in range(20)]
@@ -80,7 +80,7 @@ def test_block_reuses_and_ends_one_process():
     assert has_ended(int(pids.pop()))
 
 
-def test_process_ends_without_a_block():
+def test_sandbox_used_without_a_block_ends_its_process():
     assert has_ended(int(Sandbox().call(readers.where).title))
 
 

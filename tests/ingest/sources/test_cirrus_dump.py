@@ -141,6 +141,6 @@ def test_database_names_identify_wikis(written, name, origin, language):
 
 
 @pytest.mark.parametrize("name", ["", "../x", "en/wiki", "en wiki", "é", "x" * 80, "1wiki"])
-def test_other_names_are_refused(name):
+def test_invalid_wiki_database_names_are_refused(name):
     with pytest.raises(ValueError, match="name of a wiki"):
         resolve_database(name)

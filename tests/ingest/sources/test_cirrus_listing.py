@@ -66,7 +66,7 @@ def test_newest_finished_dump_is_read(mirror, source, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["simplewiki_content-20261115-00000.json.bz2"]
 
 
-def test_former_folder_is_searched_too(mirror, source):
+def test_dump_in_the_former_folder_of_the_mirror_is_found(mirror, source):
     name = "simplewiki-20251229-cirrussearch-content.json.gz"
     mirror.files[f"/other/cirrussearch/20251229/{name}"] = gzip.compress(lines(("1", ADA)))
     assert titles(source.documents()) == ["Ada Lovelace"]

@@ -213,7 +213,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path):
 
 @pytest.mark.parametrize("when", ["listed", "loaded"])
 @pytest.mark.parametrize("swapped", ["x", "x/b.md"])
-def test_late_links_and_pipes_are_not_followed(tmp_path, swapped, when):
+def test_files_replaced_by_links_or_pipes_during_a_listing_are_not_read(tmp_path, swapped, when):
     filled(tmp_path / "elsewhere", "b.md")
     filled(tmp_path / "handbook", "a.md", "x/b.md")
     documents = FolderSource(tmp_path / "handbook").documents()

@@ -106,7 +106,7 @@ def test_known_hosts_have_file_addresses(address, expected):
     assert build_file_url(form, path="a b/c.md", branch="main", commit="") == expected
 
 
-def test_configured_template_is_filled():
+def test_configured_file_url_template_is_filled_with_escaped_values():
     template = choose_url_template("https://x.org/{branch}/{commit}/{path}", "")
 
     url = build_file_url(template, path="docs/{branch}.md", branch="b#1", commit="c" * 40)

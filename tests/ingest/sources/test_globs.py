@@ -31,7 +31,7 @@ from ingest.sources import filters
         ("a.b+c.md", "a.b+c.md", True),
     ],
 )
-def test_matching_patterns(pattern, path, fits):
+def test_pattern_matches_exactly_the_expected_paths(pattern, path, fits):
     assert filters.compile_globs([pattern])(path) is fits
 
 

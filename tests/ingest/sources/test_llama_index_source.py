@@ -89,7 +89,7 @@ def test_rules_select_by_name_and_date():
     assert keys(llama_source) == ["2.md"]
 
 
-def test_lazy_reader_is_consumed_one_at_a_time():
+def test_lazy_reader_reads_at_most_one_document_ahead():
     readers.asked.clear()
     items = LlamaIndexSource(LlamaReader(f"{HERE}:Lazy", {"count": 5})).documents().items
 
@@ -99,7 +99,7 @@ def test_lazy_reader_is_consumed_one_at_a_time():
     assert len(list(items)) == 4
 
 
-def test_unimplemented_lazy_loading_falls_back():
+def test_reader_without_lazy_loading_loads_all_documents_at_once():
     assert keys(LlamaIndexSource(LlamaReader(f"{HERE}:LateLazy"))) == ["one"]
     assert keys(given({"text": "A.", "id_": "a"}, {"text": "B.", "id_": "b"}, only="A.")) == ["a"]
 

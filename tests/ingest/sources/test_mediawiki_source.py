@@ -99,7 +99,7 @@ def test_texts_are_fetched_in_batches():
     assert sum("content" in query.get("rvprop", "") for query in wiki.requests) == 3
 
 
-def test_changes_since_the_mark_are_listed():
+def test_refresh_lists_only_changes_since_the_stored_mark():
     wiki = make_handbook()
     wiki.edit("Attic", "Old things.")
     wiki.delete("Attic")
@@ -123,7 +123,7 @@ def test_changes_since_the_mark_are_listed():
 
 
 @pytest.mark.parametrize("days", [4, 8])
-def test_old_mark_lists_all_pages(days):
+def test_listing_mark_older_than_a_week_or_the_wikis_history_lists_all_pages(days):
     wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     wiki.tick(hours=24 * days)
@@ -139,7 +139,7 @@ def test_old_mark_lists_all_pages(days):
 @pytest.mark.parametrize(
     "mark", ["", "{}", "nonsense", '{"until": 3}', '{"until": "2031-01-01", "whole": "2031-01-01"}', "other version"]
 )
-def test_invalid_mark_lists_all_pages(mark):
+def test_invalid_listing_mark_lists_all_pages(mark):
     wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     mirror.mark = mirror.mark.replace('"reader": "', '"reader": "0.') if mark == "other version" else mark

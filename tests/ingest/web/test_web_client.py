@@ -77,7 +77,7 @@ def test_retry_after_is_obeyed(headers, waits, status):
     assert time.waits == waits
 
 
-def test_client_gives_up_with_one_line():
+def test_client_raises_one_line_after_the_last_attempt_or_a_too_long_wait():
     """It gives up after the last attempt, or at once if it would have to wait for hours."""
     time = Time()
     answers = {"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})}

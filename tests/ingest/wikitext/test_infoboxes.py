@@ -130,7 +130,7 @@ def test_citations_pictures_and_navigation_are_not_boxes(name):
         "lat_d=52|lat_m=31|long_d=13|long_m=24",
     ],
 )
-def test_parts_of_a_position_form_one_row(arguments):
+def test_degrees_minutes_and_directions_form_one_row_of_coordinates(arguments):
     assert rows("{{Infobox x|" + arguments + "}}") == ["Coordinates: 52°31′N 13°24′E"]
     assert rows("{{Infobox x|lat=52.5|long=13.4}}") == ["Coordinates: 52.5, 13.4"]
 

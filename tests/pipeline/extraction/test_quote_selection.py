@@ -65,7 +65,7 @@ def test_low_scores_are_not_quoted() -> None:
     assert quote(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
 
 
-def test_further_sentences_need_a_chance_that_depends_on_their_page() -> None:
+def test_further_sentence_of_another_page_needs_a_higher_chance_of_answering() -> None:
     other = hit("Five minutes later he joined him.", key="other.md")
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
     unsure = [replace(candidate, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for candidate in scored]

@@ -97,7 +97,7 @@ async def test_reasoning_model_by_name_is_held_back_in_its_first_stream(name: st
         assert (await ask.stream())[0] == ["In the ", "Alps."]
 
 
-async def test_needless_holding_ends_after_the_first_reply() -> None:
+async def test_text_is_no_longer_held_back_after_a_reply_without_reasoning() -> None:
     async with open_test_model(lambda _: Reply("In the Alps."), thinks=True) as ask:
         given, reply = await ask.stream()
         assert (given, reply.text, reply.reasoning) == (["In the Alps."], "In the Alps.", "")

@@ -215,7 +215,7 @@ def untyped(request) -> Fault:
     ],
     ids=["no last line", "broken after its end", "no type"],
 )
-async def test_odd_stream_is_read_whole(script: Script) -> None:
+async def test_stream_without_last_line_or_type_is_read_completely(script: Script) -> None:
     async with open_test_model(script) as ask:
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
 

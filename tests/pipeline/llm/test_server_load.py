@@ -89,7 +89,7 @@ def test_figures_are_means_over_the_calls() -> None:
         (replace(WELL, tries=10, refused=1), replace(WELL, tries=2, refused=1)),
     ],
 )
-def test_effort_is_unchanged_between_recovered_and_slow(between: CallSample, bad: CallSample) -> None:
+def test_effort_stays_as_it_is_while_calls_are_neither_slow_nor_fast(between: CallSample, bad: CallSample) -> None:
     clock = Clock()
     clock.pass_calls(between, 50)
     assert clock.decide() is None
@@ -108,7 +108,7 @@ def test_short_silence_does_not_change_the_first_token_time() -> None:
     assert pressure.figures.first_token == pytest.approx(9)
 
 
-def test_measurements_expire_and_zero_disables_slowness() -> None:
+def test_old_slow_calls_expire_and_a_slowness_limit_of_zero_disables_the_check() -> None:
     clock = Clock()
     clock.pass_calls(CallSample(30.0, 30.0), 50)
     assert clock.decide(0.0) is None
@@ -157,7 +157,7 @@ async def test_call_sample_excludes_the_readers_time() -> None:
     assert whole == CallSample(0.0)
 
 
-async def test_silent_failure_reports_its_wait() -> None:
+async def test_failed_call_without_a_token_is_measured_with_its_waiting_time() -> None:
     clock, samples = Clock(), list[CallSample]()
 
     def script(_):

@@ -291,7 +291,7 @@ def test_minimal_prompt_cannot_be_truncated() -> None:
 BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")
 
 
-def test_recorded_values_become_references() -> None:
+def test_passages_and_sentences_are_recorded_as_references() -> None:
     sentences = collect_sentences([BELL])
     assert reference_facts(BELL) == reference_facts(BELL.passage) == "bell.md#0"
     assert reference_facts(sentences) == ["bell.md#0:0-26", "bell.md#0:27-36"]

@@ -81,7 +81,9 @@ def test_bracketed_prose_is_not_a_mark(text: str) -> None:
         ("It ended [1990].", 2000, "It ended.", (1990,)),
     ],
 )
-def test_digits_are_read_by_the_count_offered(text: str, offered: int, plain: str, numbers: tuple[int, ...]) -> None:
+def test_citation_digits_are_split_by_the_number_of_offered_sources(
+    text: str, offered: int, plain: str, numbers: tuple[int, ...]
+) -> None:
     assert strip_marks(text, offered) == (plain, numbers)
 
 

@@ -126,7 +126,7 @@ def test_marks_cite_their_sentences(reply: str, expected: Said) -> None:
 
 
 @pytest.mark.parametrize(("reply", "expected"), INCOMPLETE)
-def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[str]) -> None:
+def test_incomplete_sentence_has_no_evidence(reply: str, expected: list[str]) -> None:
     offered = [collect_sentences([hit("It is.")])] * 3
     sentences = split_sentences(reply, 3)
     assert [sentence.text for sentence in sentences if sentence.incomplete] == expected
@@ -201,7 +201,7 @@ def test_streamed_sentences_equal_those_of_the_whole_reply(reply: str, cuts: lis
 
 
 @given(REPLIES)
-def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
+def test_reply_streamed_by_single_characters_has_the_same_sentences(reply: str) -> None:
     assert streamed(reply, list(range(len(reply)))) == split_sentences(reply, 3)
 
 

@@ -57,12 +57,12 @@ def test_sentence_that_the_notes_are_silent_is_dropped(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TELLING)
-def test_similar_sentence_with_content_is_yielded(text: str) -> None:
+def test_sentence_that_only_resembles_a_remark_about_the_notes_is_yielded(text: str) -> None:
     assert not is_about_notes(text)
     assert draft(f"{text[:-1]} [1].") == [MarkedSentence(text, (1,), paragraph=False)]
 
 
-def test_unmarked_sentence_borrows_the_next_ones_numbers() -> None:
+def test_sentence_without_numbers_borrows_those_of_the_next_sentence() -> None:
     sentences = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
     assert [(sentence.text, sentence.numbers, sentence.borrowed) for sentence in sentences] == [
         ("The pier is old.", (2,), True),

@@ -296,7 +296,7 @@ class TestVerification:
         with pytest.raises(UnreadableReply):
             verification_format(5, reasoned=True).from_text(text)
 
-    def test_only_sentence_need_not_be_named(self) -> None:
+    def test_verdict_over_a_single_sentence_cites_it_without_a_number(self) -> None:
         assert verification_format(1, reasoned=False).from_text("Verdict: SUPPORTS").sentences == (1,)
 
     def test_student_format_has_no_reasoning(self) -> None:

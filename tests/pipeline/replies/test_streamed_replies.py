@@ -115,7 +115,7 @@ def test_verdicts_are_parsed(text: str, claims: int, verdicts: dict, size: int) 
     ],
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
-def test_retracted_verdict_is_not_enough_info(text: str, size: int) -> None:
+def test_verdict_with_a_reservation_is_not_enough_info(text: str, size: int) -> None:
     assert {ruling.found.verdict for ruling in parse_rulings(text, 1, size)} == {N}
 
 

@@ -89,7 +89,7 @@ async def test_broken_refinement_raises_only_after_a_sentence() -> None:
         (1, ModelUnavailable("it is down"), False),
     ],
 )
-async def test_broken_collected_draft_is_requested_once_more(
+async def test_draft_that_breaks_off_is_requested_once_more(
     breaks: int, error: ModelUnavailable, *, mended: bool
 ) -> None:
     talk, calls = question("When was the bell cast?"), list[str]()
@@ -164,7 +164,7 @@ async def test_changed_copy_is_replaced_by_its_passage_without_another_draft(not
     assert len(list(drafts)) == 1
 
 
-async def test_replacing_note_omits_a_beginning_already_said() -> None:
+async def test_note_in_place_of_a_withheld_sentence_omits_what_was_said() -> None:
     talk = question("When was the bell cast?")
     stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)

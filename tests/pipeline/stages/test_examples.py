@@ -129,7 +129,7 @@ async def test_pool_is_loaded_once_and_on_first_use() -> None:
         ("", None),
     ],
 )
-def test_triple_of_a_sentence(sentence: str, triple: tuple[str, str, str] | None) -> None:
+def test_triple_is_found_only_in_a_plain_sentence(sentence: str, triple: tuple[str, str, str] | None) -> None:
     assert find_triple(sentence) == triple
 
 

@@ -179,7 +179,7 @@ def answers(**verdict: bool):
     return supports
 
 
-async def test_resolved_pronoun_survives_a_doubt() -> None:
+async def test_statement_with_a_resolved_pronoun_is_used_unless_surely_unsupported() -> None:
     she = collect_sentences([HAGEN])[1:2]
     statement = "Oda Hagen built the yard."
     (kept,) = await bind_finding(statement, she, answers(appealable=True))
@@ -200,7 +200,7 @@ async def test_resolved_pronoun_survives_a_doubt() -> None:
     ],
     ids=["changed copy", "no subject", "names its row", "no row"],
 )
-async def test_statement_is_bound_or_quoted(
+async def test_statement_with_changed_words_or_a_missing_subject_or_row_is_quoted(
     statement: str, place: tuple[Hit, int], more: dict[str, bool], expected: str
 ) -> None:
     source, index = place

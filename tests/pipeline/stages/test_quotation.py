@@ -73,14 +73,14 @@ async def test_poor_match_is_not_quoted_early() -> None:
     assert await quoted("Zebras?") == []
 
 
-async def test_failure_of_the_interim_quote_does_not_fail_the_block() -> None:
+async def test_failed_interim_quote_raises_nothing_in_the_turn() -> None:
     async def broken(text: str, others: Sequence[str]) -> tuple[float, ...]:
         raise OSError(f"no vectors for {text}, {others}")
 
     assert await quoted("How many days of leave has everyone?", compare=broken) == []
 
 
-async def test_interim_quote_task_ends_with_the_block() -> None:
+async def test_interim_quote_task_ends_with_the_turn() -> None:
     never = asyncio.Event()
 
     async def slow(text: str, others: Sequence[str]) -> tuple[float, ...]:

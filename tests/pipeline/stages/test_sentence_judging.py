@@ -129,7 +129,7 @@ async def test_judge_sees_only_related_sentences() -> None:
     assert "1: Bells ring at ten.\n2: Dogs may come.\n3: The pier closes.\n===" in llm.asked("verify")
 
 
-async def test_verdict_on_another_sentences_passage_is_asked_alone() -> None:
+async def test_verdict_that_cites_another_sentences_passage_is_requested_again_alone() -> None:
     def verdicts(call: ModelCall) -> str:
         return "1. SUPPORTS [1]\n2. SUPPORTS [1]" if "Claim 2" in turn(call) else "1. NOT ENOUGH INFO No."
 

@@ -78,7 +78,9 @@ def test_value_of_another_subject_does_not_refute(claim: str, passage: str) -> N
         ("Pump B is under warranty for more than four years.", TABLE, True),
     ],
 )
-def test_bounds_are_compared(claim: str, passage: str, agrees: bool) -> None:  # noqa: FBT001 - a table's column
+def test_more_or_fewer_than_is_checked_against_the_number_of_the_passage(
+    claim: str, passage: str, *, agrees: bool
+) -> None:
     assert (misses(claim, passage) == []) is agrees
 
 

@@ -181,6 +181,6 @@ async def test_search_outage_is_raised() -> None:
         await augmenter.answer(question(ASKED), stage.kit)
 
 
-async def test_no_draft_without_a_wanted_fact() -> None:
+async def test_question_without_a_fact_to_search_requests_no_draft() -> None:
     outcome, llm = await run({"query": "Search: no"}, "That is a nice keeper of Skarholm IF")
     assert (outcome.answer.status, llm.of("draft")) == (Status.CHATTED, [])

@@ -116,7 +116,7 @@ async def test_copied_example_text_never_passes() -> None:
     assert {citation.document for citation in outcome.answer.citations} <= {"karst", "ostrava"}
 
 
-async def test_no_fact_or_no_hits_is_not_answered() -> None:
+async def test_question_is_not_answered_without_a_wanted_fact_or_hits() -> None:
     assert (await ask(ScriptedLLM({**SCRIPT, "query": "Search: no"}))).answer.status is Status.CHATTED
     nothing = await run(answer, TALK, Shelf([]), llm=ScriptedLLM(SCRIPT), pool=POOL)
     assert nothing.answer.status is Status.ABSTAINED

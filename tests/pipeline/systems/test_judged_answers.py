@@ -127,7 +127,7 @@ async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
     assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
-async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
+async def test_quotation_in_another_language_has_a_note_that_names_the_language(run: Run) -> None:
     outcome, _ = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde erst 1887 gebaut [1].", "verify": refusing("erst")},

@@ -163,7 +163,7 @@ FARES = {
 BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 12 crowns [2]."
 
 
-async def test_late_claims_continue_the_reply() -> None:
+async def test_claims_verified_after_the_draft_began_continue_the_reply() -> None:
     script = {**CLAIMING, "continuation": f"{HAGEN[:-1]} [1]."}
     outcome, llm = await run(QUESTION, script)
 
@@ -255,7 +255,7 @@ async def test_second_wave_adds_only_new_sentences(
     assert ({verdict for _, verdict in verdicts(outcome)} == {Verdict.NOT_ENOUGH_INFO}) == away
 
 
-async def test_new_first_wave_restarts_the_second() -> None:
+async def test_replaced_first_draft_restarts_its_continuation() -> None:
     script = {
         **BUILT,
         "split": THREE,

@@ -121,7 +121,7 @@ async def test_crash_at_any_step_leaves_one_answer(
 
 
 @pytest.mark.parametrize(("kind", "point"), LONG_CASES, ids=[f"{kind}-{point}" for kind, point in LONG_CASES])
-async def test_crash_in_a_long_answer_leaves_all_of_it_once(
+async def test_crash_while_posting_a_long_answer_leaves_all_of_it_once(
     forks: ForkServer, library: Path, tmp_path: Path, kind: str, point: Point
 ) -> None:
     async with scene_of(kind, forks, library, tmp_path) as scene:

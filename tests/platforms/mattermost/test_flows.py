@@ -117,7 +117,7 @@ async def test_commands_check_list_sources_and_show_help(bot: Bot) -> None:
     await until_told(bot, ANA, "!private")
 
 
-async def test_forged_mark_has_no_effect(bot: Bot) -> None:
+async def test_button_on_a_post_with_a_copied_answer_mark_has_no_effect(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     (answer,) = await bot.answered(asks)
@@ -130,7 +130,7 @@ async def test_forged_mark_has_no_effect(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("bot", [True], indirect=True)
-async def test_forged_press_is_refused(bot: Bot) -> None:
+async def test_button_press_with_a_forged_signature_is_refused(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)

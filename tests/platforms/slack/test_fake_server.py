@@ -262,7 +262,9 @@ async def test_triggers_and_response_urls_expire(slack: FakeSlack, web: AsyncWeb
 
 
 @pytest.mark.parametrize(("fault", "posts"), [(LIMITED, 0), (BROKEN, 0), (RESET, 0), (LOST, 1)])
-async def test_next_call_fails_once(slack: FakeSlack, web: AsyncWebClient, fault: Fault, posts: int) -> None:
+async def test_configured_fault_fails_the_next_call_only(
+    slack: FakeSlack, web: AsyncWebClient, fault: Fault, posts: int
+) -> None:
     slack.faults["chat.postMessage"].append(fault)
     with pytest.raises((SlackApiError, aiohttp.ClientError)):
         await web.chat_postMessage(channel="C1", text="x")

@@ -19,7 +19,7 @@ from tests.platforms.workspace import Target
 SLACK = load_platforms()["slack"]
 
 
-async def test_no_settings_open_nothing(filled: Path, tmp_path: Path) -> None:
+async def test_platform_without_settings_is_not_opened(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_platform(SLACK, app, open_desk(app, {})) as opened:
             assert opened is None

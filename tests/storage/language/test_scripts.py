@@ -29,7 +29,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize(("text", "script"), SCRIPTS.items())
-def test_script_of_letters_and_marks(text: str, script: str) -> None:
+def test_letters_and_marks_are_assigned_to_their_script(text: str, script: str) -> None:
     assert {script} == {script_of(char) for char in text}
 
 
@@ -45,7 +45,7 @@ def test_unspaced_letters_are_those_of_the_unspaced_scripts(char: str) -> None:
         assert is_unspaced(char) == (script_of(char) in unspaced)
 
 
-def test_unspaced_class_is_the_inside_of_a_character_class() -> None:
+def test_regex_of_unspaced_letters_can_be_used_in_a_character_class() -> None:
     assert "]" not in UNSPACED_CLASS
     assert "^" not in UNSPACED_CLASS
 
@@ -54,11 +54,11 @@ def test_unspaced_class_is_the_inside_of_a_character_class() -> None:
     ("text", "share"),
     [("", 1.0), ("42 €", 1.0), ("abc", 1.0), ("größe", 1.0), ("слово", 0.0), ("ab漢字", 0.5), ("한글 abcdef", 0.75)],
 )
-def test_latin_share(text: str, share: float) -> None:
+def test_share_of_latin_letters_is_computed_over_letters_only(text: str, share: float) -> None:
     """Only letters count; the share is 1 without any."""
     assert latin_share(text) == share
 
 
 @given(st.text())
-def test_latin_share_is_a_share(text: str) -> None:
+def test_share_of_latin_letters_is_between_0_and_1(text: str) -> None:
     assert 0.0 <= latin_share(text) <= 1.0

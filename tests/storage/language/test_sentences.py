@@ -102,7 +102,7 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize("marked", SENTENCES)
-def test_sentences_end_at_the_marks(marked: str) -> None:
+def test_texts_are_split_into_the_expected_sentences(marked: str) -> None:
     check(marked)
 
 
@@ -141,7 +141,7 @@ def test_title_ends_a_sentence_before_a_typical_first_word(title: str, starter: 
     check(f"Later they made her a {title}.‖ {starter} 1990 was the year.")
 
 
-def test_particle_of_any_word_has_no_other_effect() -> None:
+def test_abbreviations_bound_to_the_next_word_are_in_no_other_list() -> None:
     known = load_word_lists("abbreviations")
     assert not known["bound"] & (known["open"] | known["title"] | known["last"])
 

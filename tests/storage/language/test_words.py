@@ -80,7 +80,7 @@ def test_text_is_split_into_words(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), COUNTS)
-def test_count_words(text: str, expected: int) -> None:
+def test_words_are_counted_with_two_unspaced_characters_as_one(text: str, expected: int) -> None:
     """Two characters without spaces between words are one word, rounded up."""
     assert count_words(text) == expected
 
@@ -119,7 +119,7 @@ def test_thai_vowels_stay_with_their_consonant() -> None:
         ("who", "xx", ["who"]),
     ],
 )
-def test_content_words(text: str, language: str, expected: list[str]) -> None:
+def test_content_words_exclude_stop_words(text: str, language: str, expected: list[str]) -> None:
     assert content_words(text, language) == expected
 
 
@@ -138,13 +138,13 @@ def test_stop_words_are_folded(language: str) -> None:
     assert listed == {fold_spelling(word) for word in listed}
 
 
-def test_stop_words_of_an_unknown_language() -> None:
+def test_stop_words_default_to_english_and_are_empty_for_unlisted_languages() -> None:
     """Without a language English is used; a language without a list has no stop words."""
     assert stop_words("") == stop_words("en")
     assert stop_words("xx") == frozenset()
 
 
-def test_lists_cannot_be_changed() -> None:
+def test_word_lists_are_read_only() -> None:
     with pytest.raises(TypeError):
         load_word_lists("function_words")["en"] = frozenset()
 
@@ -184,11 +184,11 @@ def test_folding_is_idempotent(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_counts_add_up(one: str, other: str) -> None:
+def test_word_counts_of_two_texts_add_up_within_one(one: str, other: str) -> None:
     assert 0 <= count_words(one) + count_words(other) - count_words(f"{one}\n{other}") <= 1
 
 
-def test_threads_share_nothing() -> None:
+def test_terms_are_the_same_in_concurrent_threads() -> None:
     text = " ".join(f"running{n}s houses{n} walked{n}" for n in range(3000))
     expected, results = terms(text), []
     threads = [threading.Thread(target=lambda: results.append(terms(text))) for _ in range(4)]

@@ -142,7 +142,7 @@ async def test_any_text_a_person_can_type_is_recorded(log: AuditLog, text: str) 
     assert [entry.body for entry in await log.turn("a")] == [{"question": text}]
 
 
-def test_own_types_are_stored_as_json_values() -> None:
+def test_dates_and_dataclasses_are_stored_as_json_values() -> None:
     checked = CheckedClaim(Claim("It is.", "model"), Verdict.REFUTES, ("p1",), "No.")
     step = Step("search", {"at": NOON, "day": date(2026, 3, 1), "claims": (checked,)}, 1.5)
 

@@ -240,7 +240,7 @@ async def test_old_texts_are_erased_and_newer_ones_remain(database: Database, tm
 
 
 @pytest.mark.parametrize("held", [ANN, "a", "slack:T1/C1"])
-async def test_held_entries_are_not_erased(database: Database, held: str) -> None:
+async def test_entries_on_hold_are_not_erased(database: Database, held: str) -> None:
     await fill(database)
     settings, erasure = RecordErasure(database, [held]), RecordErasure(database)
     await erasure.hold(held, on=True, why="case 12", by="terminal")

@@ -193,7 +193,7 @@ async def test_rebuilt_index_is_the_same(database: Database, search: RecordSearc
     assert len(await search.find(RecordFilter(words="leave"))) == 1
 
 
-async def test_blanked_turn_keeps_only_figures(database: Database, search: RecordSearch) -> None:
+async def test_blanked_turn_has_figures_but_no_texts_in_the_index(database: Database, search: RecordSearch) -> None:
     await database.write(lambda connection: blank_turns(connection, ["refund"]))
     (found,) = await search.find(RecordFilter(status="retracted"))
 

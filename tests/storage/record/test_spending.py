@@ -102,7 +102,7 @@ def test_any_usage_can_be_counted(usage: dict[str, Any]) -> None:
         ({}, "", ""),
     ],
 )
-async def test_spending_uses_the_names_of_the_queue(
+async def test_spending_and_queue_name_users_and_channels_alike(
     database: Database, log: AuditLog, asker: dict[str, str], channel: str, user: str
 ) -> None:
     await log.append(LogEntry("a", EntryKind.TURN_OPENED, {"asker": asker}), closed("a"))

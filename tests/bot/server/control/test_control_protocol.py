@@ -30,7 +30,7 @@ for other in SOURCE_ENTRIES.keys() - {"folder"}:
     st.register_type_strategy(SOURCE_ENTRIES[other].settings, st.sampled_from([examples()[other]]))
 
 
-def test_every_kind_of_source_has_an_example() -> None:
+def test_protocol_examples_include_every_type_of_source() -> None:
     assert WRITTEN.keys() == SOURCE_ENTRIES.keys()
 
 

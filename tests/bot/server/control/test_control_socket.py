@@ -78,7 +78,7 @@ def test_socket_in_a_folder_open_to_others_is_not_trusted(tmp_path: Path) -> Non
         assert find_socket(tmp_path) is None
 
 
-def test_foreign_folder_named_in_the_home_is_not_removed(tmp_path: Path) -> None:
+def test_socket_folder_that_the_server_did_not_create_is_not_removed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir(mode=0o700)
     (tmp_path / "control").mkdir(mode=0o700)

@@ -117,7 +117,7 @@ async def test_server_error_is_reported_like_a_local_one(error: Exception) -> No
     assert explain_error(caught) == explain_error(error)
 
 
-async def test_names_that_are_not_unicode_are_reported() -> None:
+async def test_paths_that_are_not_unicode_are_reported() -> None:
     """Paths may contain any bytes; the protocol carries only text."""
     error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
     assert str(await failing(FakeServices(answer=error))) == "No such file or directory: caf?."

@@ -28,7 +28,7 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
         ("東京", "東京都", 6 / 7),
     ],
 )
-def test_knowledge_f1_values(reply: str, knowledge: str, value: float) -> None:
+def test_knowledge_f1_compares_stems_of_content_words(reply: str, knowledge: str, value: float) -> None:
     assert knowledge_f1(reply, knowledge) == pytest.approx(value)
 
 

@@ -58,7 +58,7 @@ def test_pruning_fits_the_limits_for_any_scores(scores: list[float], passages: i
     assert sum(len(link.text) for link in links) <= characters
 
 
-async def test_opening_passage_is_linked_even_if_a_later_one_was_found() -> None:
+async def test_entity_is_linked_to_its_pages_opening_although_a_later_passage_was_found() -> None:
     beginning = hit("A grinder of the north.", key="lind.md", title="Tove Lind")
     later = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
     stage = Stage(Shelf((FOUND, later, beginning)), question("?"), Limits(looked_up=2), None, None)

@@ -51,7 +51,9 @@ EMPTY = replace(GOOD, sentences=(), utility=0.0)
         ("learned", replace(MEMORY, candidates=(EMPTY,), consolidated=True, evidence=()), Act.DRAFT),
     ],
 )
-def test_next_act_follows_from_policy_and_memory(policy: Policy, memory: WorkingMemory, act: Act) -> None:
+def test_next_act_of_the_augmenter_follows_from_policy_and_memory(
+    policy: Policy, memory: WorkingMemory, act: Act
+) -> None:
     assert choose_act(memory, Limits(policy=policy)) is act
 
 
@@ -70,7 +72,7 @@ def test_every_policy_ends_within_its_bounds(policy: Policy, rounds: int, writte
     assert (acts.count(Act.DRAFT) <= rounds, acts.count(Act.ACQUIRE) <= 1, acts.count(Act.SELF_ASK) <= 1) == (True,) * 3
 
 
-def test_policy_signs_are_computed() -> None:
+def test_policy_features_are_computed_from_the_found_passages() -> None:
     other = replace(HITS[1], dense=0.7, score=0.5)
     assert read_signs(replace(CONTEXT, nearest=(HITS[0], other)), 1) == PolicySigns(
         covered=1.0, beyond=-1.0, nearer=pytest.approx(0.2), lead=0.5, unlinked=0.0, parts=0.0, borrowed=0.0

@@ -60,7 +60,7 @@ def define(leaves: Sequence[bytes]) -> bytes:
 TREES = st.lists(st.binary(max_size=3), min_size=1, max_size=40)
 
 
-def test_published_roots() -> None:
+def test_roots_equal_those_of_the_published_tree() -> None:
     nodes = grow(PUBLISHED)
 
     assert [compute_root(size, nodes.__getitem__).hex() for size in range(1, 9)] == ROOTS

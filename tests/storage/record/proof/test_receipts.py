@@ -198,7 +198,7 @@ def test_the_script_verifies_the_published_signatures(
     assert not script.is_signed(key, signed[:32] + order.to_bytes(32, "little"), said)
 
 
-async def test_position_has_the_first_covering_checkpoint(database: Database) -> None:
+async def test_position_of_an_answer_has_the_first_checkpoint_that_covers_it(database: Database) -> None:
     await make_record(database)
     audit = AuditLog(database)
     await audit.append(*make_turn("c"))

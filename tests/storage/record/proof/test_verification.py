@@ -118,7 +118,7 @@ ROW = "Pump: B; Price (euros): 349; Warranty: 5 years"
         ("Pump A: price 349 euros, warranty 5 years", False),
     ],
 )
-def test_row_may_be_phrased_only_in_its_own_words(said: str, *, whole: bool) -> None:
+def test_table_row_is_verified_only_if_phrased_completely_in_its_own_words(said: str, *, whole: bool) -> None:
     rows = f"Pump: A; Price (euros): 99; Warranty: 1 year\n{ROW}"
     findings = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
 
