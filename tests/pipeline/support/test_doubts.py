@@ -146,7 +146,7 @@ def test_askers_words_at_the_end_are_not_doubtful() -> None:
         ("Old tents are sold for good, and buyers get a voucher of 300 euros.", "Members may buy old tents for good."),
     ],
 )
-def test_grave_findings_are_surely_false(sentence: str, passage: str) -> None:
+def test_sentence_with_a_grave_finding_is_surely_false(sentence: str, passage: str) -> None:
     assert against(sentence, passage)
 
 
@@ -178,7 +178,7 @@ def test_grave_findings_are_surely_false(sentence: str, passage: str) -> None:
         ),
     ],
 )
-def test_unclear_findings_do_not_decide(sentence: str, passage: str, asked: str) -> None:
+def test_sentence_with_an_unclear_finding_is_not_surely_false(sentence: str, passage: str, asked: str) -> None:
     assert not against(sentence, passage, asked)
 
 
@@ -208,6 +208,6 @@ def test_misread_sentence_is_quoted_instead(sentence: str, *, grave: bool) -> No
     assert any(finding.grave for finding in check_rules(sentence, [MILL])) is grave
 
 
-def test_value_of_the_question_is_left_to_the_model() -> None:
+def test_value_taken_from_the_question_is_not_a_grave_finding() -> None:
     findings = check_rules("It was in 1954 that the lake froze.", [MILL], asked=["Did the lake freeze in 1954?"])
     assert not any(finding.grave for finding in findings)

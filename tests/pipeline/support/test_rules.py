@@ -256,7 +256,7 @@ FERRY = (
         ("Seven facts of it are known.", "Seven"),
     ],
 )
-def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
+def test_number_that_may_follow_from_the_passage_is_disputed_and_not_absent(sentence: str, said: str) -> None:
     missed = {rule.said: rule.outcome for rule in find_faults(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
     assert FindingOutcome.ABSENT not in missed.values()

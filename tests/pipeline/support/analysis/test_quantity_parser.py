@@ -106,7 +106,7 @@ def test_different_number_is_not_found(number, another, one, other) -> None:
         ("World War II", (2,)),
     ],
 )
-def test_number_values(text: str, values: tuple[float, ...]) -> None:
+def test_numbers_in_words_and_digits_have_the_expected_values(text: str, values: tuple[float, ...]) -> None:
     (number,) = read(text)
     assert number.values == pytest.approx(values)
 
@@ -148,7 +148,7 @@ def test_vague_amounts_and_dates_are_not_numbers(text: str) -> None:
         ("exactly 500", Bound.EXACTLY),
     ],
 )
-def test_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
+def test_words_next_to_a_number_make_it_an_upper_or_lower_bound(text: str, bound: Bound) -> None:
     assert [number.bound for number in read(text)] == [bound]
 
 
