@@ -126,6 +126,11 @@ def is_within_bound(known: Number, said: Number) -> bool:
     return any(amount >= limit if known.bound is Bound.OVER else amount <= limit for amount in amounts)
 
 
+def is_reached(known: Number, said: Number) -> bool:
+    """Return whether a value of the passages reaches a stated minimum: a limit of 190 reaches "at least 140"."""
+    return said.bound is Bound.OVER and known.bound is not Bound.OVER and is_within_bound(said, known)
+
+
 def is_same_value(known: object, said: object) -> bool:
     """Return whether two values are both numbers or both dates, and the first makes the second true."""
     if isinstance(known, Number) and isinstance(said, Number):
@@ -228,6 +233,30 @@ def _count_years(number: Number) -> float:
     """Return how many years the unit of a number has: 1 without a unit, 0 for units of other things."""
     names = {unit.name for unit in number.units} or {"yr"}
     return next((years for name, years in (("yr", 1), ("dec", 10), ("cen", 100)) if name in names), 0)
+
+
+def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
+    """Return whether an ordinal only belongs to a name: "Henry II", "the 14th Dalai Lama".
+
+    The passages must have the name, and nowhere with an ordinal.
+    """
+    place = number.first - 1 if sentence.text.words[number.first].isupper() else number.last
+    named = sentence.text.at(place) if place in sentence.capitals else ""
+    if not number.ordinal or not named:
+        return False
+    places = [(part, at) for part in facts.sentences for at, low in enumerate(part.text.low) if low == named]
+    return bool(places) and not any(
+        known.first - 3 <= at <= known.last + 2 for one, at in places for known in one.numbers if known.ordinal
+    )
+
+
+def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
+    """Return whether a number only counts a list in the sentence: "three islands: Vik, Lundey and Skarholm"."""
+    low = sentence.text.low
+    if ":" not in low[number.last :] or number.ordinal or number.units:
+        return False
+    listed = " ".join(low[low.index(":", number.last) + 1 :]).replace(", and ", " , ").replace(" and ", " , ")
+    return float(len([item for item in listed.strip(" .!").split(" , ") if item])) in number.values
 
 
 def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:

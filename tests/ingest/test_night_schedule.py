@@ -78,7 +78,7 @@ def test_calendar_day_skipped_by_a_zone_has_no_nightly_refresh() -> None:
     at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
     zone=st.sampled_from([BERLIN, LORD_HOWE, APIA]),
 )
-def test_last_due_time_precedes_the_next_without_another_between(start: datetime, at: time, zone: ZoneInfo) -> None:
+def test_last_night_precedes_the_next(start: datetime, at: time, zone: ZoneInfo) -> None:
     """No other night is between them, and a night that begins now has begun."""
     before, after = night_by(start, at, zone), night_after(start, at, zone)
 
@@ -97,9 +97,7 @@ def test_last_due_time_precedes_the_next_without_another_between(start: datetime
     ],
     ids=["nothing was missed", "it comes", "the last of those missed", "the clock was put back"],
 )
-def test_next_due_time_follows_from_the_last_run_and_the_clock(
-    since: datetime, now: datetime, expected: datetime
-) -> None:
+def test_next_night_follows_last_run_and_clock(since: datetime, now: datetime, expected: datetime) -> None:
     assert next_night(since, now, time(3), ZoneInfo("UTC")) == expected
 
 

@@ -184,7 +184,7 @@ class TestJudgement:
             assert not await gate.say(self.SENTENCE)
             assert gate.withheld[0].reason == f"{support.reasons[0]}; it could not be verified: {error}"
 
-    async def test_sentence_that_needs_a_judge_is_withheld_without_a_judgement(self) -> None:
+    async def test_sentence_is_withheld_without_evidence_to_judge_by(self) -> None:
         assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)
 
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])

@@ -90,7 +90,7 @@ def test_overlapping_model_calls_count_as_one_round() -> None:
     assert (recorder.usage.llm_calls, recorder.usage.llm_rounds) == (4, 2)
 
 
-async def test_recorder_forwards_events_and_stores_their_checked_claims() -> None:
+async def test_events_are_passed_on_and_their_claims_stored() -> None:
     events: list[Event] = []
     recorder = Recorder(Shelf([]).search, report=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)

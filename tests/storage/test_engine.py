@@ -118,7 +118,7 @@ async def test_read_during_a_write_sees_the_state_before_it(database: Database) 
     assert (set(), {"a"}) == (before, await database.read(names))
 
 
-async def test_waiting_writes_of_questions_precede_records_and_these_precede_ingests(database: Database) -> None:
+async def test_questions_are_written_before_records_and_records_before_ingests(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(_connection: Connection) -> None:

@@ -83,7 +83,7 @@ async def test_number_of_stored_vectors_is_limited_and_frequently_used_ones_rema
         assert await store.lazy.uses.known("gates") == store.dense.contents("gates").keys()
 
 
-async def test_vectors_of_changed_and_removed_passages_are_deleted(tmp_path: Path) -> None:
+async def test_changed_and_removed_passages_lose_their_vectors(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         hit, other = await store.search(QUESTION, ["gates"], 2)
         await store.flush()
@@ -131,7 +131,7 @@ async def test_failing_embedding_service_raises_in_every_search(tmp_path: Path) 
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=6), st.lists(st.floats(0, 400), min_size=1, max_size=6))
-def test_use_of_a_vector_counts_half_after_each_half_life(one: list[float], other: list[float]) -> None:
+def test_use_counts_half_after_each_half_life(one: list[float], other: list[float]) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def worth(days: list[float]) -> float:

@@ -56,18 +56,18 @@ async def test_reference_passages_do_not_crowd_out_own_passages(store):
     assert "handbook" in {hit.passage.corpus for hit in hits}
 
 
-async def test_bonus_for_own_passages_does_not_change_their_order(store):
+async def test_bonus_does_not_change_the_order_within_one_kind(store):
     hits = await store.search("days of leave", ["handbook"], 5)
 
     assert await replace(store, own_first=lambda: 5.0).search("days of leave", ["handbook"], 5) == hits
 
 
-async def test_search_without_corpora_or_with_a_count_of_zero_finds_nothing(store):
+async def test_empty_scope_or_count_finds_nothing(store):
     assert await store.search("leave", [], 5) == ()
     assert await store.search("leave", ["handbook"], 0) == ()
 
 
-async def test_disambiguation_page_ranks_below_the_pages_it_lists(tmp_path):
+async def test_disambiguation_page_comes_last(tmp_path):
     with opened(tmp_path) as opened_store:
         pages = {"a": {"": "Mercury, Mercury and Mercury."}, "b": {"": "Mercury is a planet near the sun."}}
         await refresh_corpus(Signposts(pages), "wiki", opened_store, progress=lambda _: None)

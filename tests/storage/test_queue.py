@@ -223,7 +223,7 @@ async def test_question_is_found_by_its_message_and_each_answer(queue: Queue) ->
     assert (await found("p1"), await found("p2")) == (None, ticket)
 
 
-async def test_answer_post_is_found_as_its_question_and_not_as_a_checked_message(queue: Queue) -> None:
+async def test_message_that_is_an_answer_belongs_to_the_answered_question(queue: Queue) -> None:
     answered, _ = await put(queue, "a", "b")
     await queue.note(answered, posted=("p1",))
     await put(queue, "check", message="p1")

@@ -50,7 +50,7 @@ def test_sample_is_repeatable_and_does_not_overlap(repo: Path) -> None:
     assert all(first.end <= second.start for first, second in pairwise(chosen))
 
 
-def test_mutations_are_found_again_in_a_moved_function(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_same_places_are_found_in_a_moved_function(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     earlier = sample(repo, 1, 10)
     outcomes = repo / "outcomes.json"
     outcomes.write_text(json.dumps([{**asdict(mutation), "outcome": "caught"} for mutation in earlier]))

@@ -226,7 +226,7 @@ async def test_refined_draft_adds_no_claims(opened: DocumentApp) -> None:
     assert [step["template"] for step in answered.steps("refine")] == ["feedback", "refine"]
 
 
-async def test_every_prompt_encloses_its_passages_in_the_turns_delimiters(documents: DocumentApp) -> None:
+async def test_every_prompt_fences_its_passages(documents: DocumentApp) -> None:
     answered = await documents.ask("When may I bring my dog?", reading("[Dd]og", query="dogs in the office"))
 
     shown = answered.llm.of("summarise")

@@ -93,9 +93,8 @@ async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
         denied.append(bool(analysis.against))
         if place % _NEWS == 0:
             print(f"{place:,} of {len(claims):,} claims", file=sys.stderr)
-    names = tuple(dict.fromkeys(name for row in rows for name in row))  # a text without tokens has fewer
-    values = np.array([[row.get(name, 0.0) for name in names] for row in rows])
-    return ClaimFeatures(claims, names, values, np.array(denied))
+    names = tuple(rows[0])
+    return ClaimFeatures(claims, names, np.array([[row[name] for name in names] for row in rows]), np.array(denied))
 
 
 _LOST_SHARE = 0.02
@@ -195,7 +194,7 @@ def render_training(measured: Sequence[Mapping[str, Any]], levels: Mapping[str, 
     return f"Thresholds: {thresholds}\n\n{render_table(names, accuracy)}\n\n{render_table(heads, caught)}"
 
 
-MEMBERS, HIDDEN, RIDGE, PACE, ROUNDS = 3, 16, 3.0, 0.003, 40
+MEMBERS, HIDDEN, RIDGE, PACE, ROUNDS = 10, 16, 3.0, 0.003, 40
 FOLDS = 5
 LOST = {"loose": 0.005, "normal": 0.02}
 """The share of supported claims that a level may lose, with equal weight for every set.

@@ -53,6 +53,11 @@ class ParsedSentence:
     def stems_in(self, first: int, last: int) -> frozenset[str]:
         return self.content.intersection(self.stems[first:last])
 
+    def split_at(self, joins: Iterable[int]) -> list[tuple[int, int]]:
+        """Return the start and end of each stretch between the tokens at `joins`."""
+        ends = list(joins)
+        return list(zip([0, *(end + 1 for end in ends)], [*ends, len(self.text)], strict=True))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedPassage:
@@ -182,6 +187,23 @@ def find_clauses(sentence: ParsedSentence) -> Clauses:
         for kind in ("exceptions", "conditions", "contrasts", "limits")
     )
     return Clauses(excepted, conditional, contrasted, limited=bool(limits))
+
+
+def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
+    """Return start and end of the first exception that does not open the sentence, or None."""
+    stretches = sorted(_find_stretches(sentence, "exceptions"))
+    return next((stretch for stretch in stretches if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
+
+
+def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
+    """Return the stems of a value's clause, from mark to mark; after an exception, with the exception's."""
+    marks = [at for at, low in enumerate(sentence.text.low) if is_mark(low)]
+    start = max((at for at in marks if at < first), default=-1)
+    end = min((at for at in marks if at >= last), default=len(sentence.text))
+    stretch = find_exception(sentence)
+    if stretch and stretch[1] <= first:
+        start = min(start, stretch[0] - 1)
+    return frozenset(sentence.stems[start + 1 : end])
 
 
 def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ STRANGER = Asker("slack", "channel", "T1", "C1", "U2")
 ADMIN = Asker("slack", "channel", "T1", "C1", "UADMIN")
 
 
-async def test_question_received_several_times_is_answered_once():
+async def test_repeated_question_is_answered_once():
     async with running_desk() as setup:
         taken = await asyncio.gather(*(setup.desk.take(question()) for _ in range(5)))
         row = await wait_until_done(setup.world)
@@ -114,7 +114,7 @@ async def test_progress_views_are_posted_no_faster_than_the_platforms_pace():
 
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.CHATTED, Status.FAILED])
-async def test_unaddressed_message_gets_an_answer_or_no_reply(status):
+async def test_unaddressed_message_is_answered_or_silent(status):
     async with running_desk() as setup:
         setup.system.statuses["Question 1?"] = status
         await setup.desk.take(question(1, unasked=True))

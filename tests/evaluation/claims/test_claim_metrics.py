@@ -73,7 +73,7 @@ def test_threshold_weighs_claim_sets_equally_whatever_their_size() -> None:
 
 
 @given(scores, scores)
-def test_best_threshold_has_the_highest_balanced_accuracy(kept: list[float], others: list[float]) -> None:
+def test_no_other_threshold_is_better(kept: list[float], others: list[float]) -> None:
     source = scored(kept, others)
 
     def accuracy(threshold: float) -> float:

@@ -97,7 +97,7 @@ def count_faults(outcomes: list[TurnOutcome]) -> dict[str, int]:
     return {name: whole - part if name in wanted else part for name, (part, whole) in measures}
 
 
-def test_turn_is_right_if_any_supported_sentence_has_the_answer() -> None:
+def test_another_sentence_with_the_answer_is_right() -> None:
     turn = TranscriptTurn("Who?", answerable=True, planted="", replies={}, answer=("four",))
     right = TurnOutcome(turn, Status.ANSWERED, (("There were four.", "quoted"),))
 

@@ -24,7 +24,7 @@ from ingest.readers.file_formats import is_harmless
         ("a.unheard", 1 << 30, True),
     ],
 )
-def test_only_small_simple_files_and_refused_formats_are_harmless(name, size, expected):
+def test_only_small_simple_or_refused_files_are_harmless(name, size, expected):
     assert is_harmless(name, size) is expected
 
 

@@ -98,7 +98,7 @@ LETTER = ("Thank you for your application to our team.", "We will answer within 
         "broken",
     ],
 )
-def test_markdown_elements_become_blocks(source, expected):
+def test_text_becomes_blocks(source, expected):
     blocks = tuple(Block(block) if isinstance(block, str) else Block(*block) for block in expected)
 
     assert markdown_reader.read_markdown(source).items == blocks

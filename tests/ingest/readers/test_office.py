@@ -152,7 +152,7 @@ def test_word_checkboxes_and_nested_tables_are_read():
         (["||EURO|GBP", "|Day|EUR|GBP", "FY|May|0.9|0.7"], ["FY; Day: May; EURO EUR: 0.9; GBP: 0.7"]),
     ],
 )
-def test_financial_tables_join_split_headings_and_currency_signs(grid, rows):
+def test_financial_tables_join_heads_and_signs(grid, rows):
     split = table_rows.split_header([line.split("|") for line in grid])
 
     assert [block.text for block in table_rows.make_row_blocks(*split)] == rows

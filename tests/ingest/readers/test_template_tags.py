@@ -131,7 +131,7 @@ def test_template_comments_are_removed(source, expected):
     assert texts(source) == expected
 
 
-def test_texts_of_adjacent_template_tags_are_separated():
+def test_texts_of_adjacent_tags_are_separated():
     assert texts("It is {% if x %}no{% endif %} {{ 'no' }} {{ 'now' | date: '%Y' }}.") == ["It is no no […]."]
     assert texts('{{< card header="Head" >}}Inside{{< /card >}}, {{{ body }}} now.') == ["Head Inside, […] now."]
     assert texts("Write to {{ 'hr@acme.com' }} now.") == ["Write to hr@acme.com now."]

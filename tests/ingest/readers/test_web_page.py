@@ -77,7 +77,7 @@ LONG = "A sentence of some length. " * 30
         ),
     ],
 )
-def test_html_elements_become_the_expected_texts(page, expected):
+def test_elements_become_texts(page, expected):
     assert texts(page) == expected
 
 

@@ -26,7 +26,7 @@ pages = st.builds(
 
 
 @given(pages | st.builds(ReadFailure, words, st.booleans()))
-def test_worker_result_is_decoded_unchanged(answer):
+def test_answer_round_trips(answer):
     assert sandbox_worker.decode_answer(sandbox_worker.encode_answer(answer)) == answer
 
 

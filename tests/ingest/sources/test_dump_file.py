@@ -36,7 +36,7 @@ XML = dump(page(1, "Ada", "Größe &amp; Ruhm. " * 100))
         "both",
     ],
 )
-def test_blocks_of_compressed_or_plain_dumps_are_utf_8(tmp_path, content):
+def test_blocks_are_utf_8(tmp_path, content):
     path = tmp_path / "dump"
     path.write_bytes(content)
 
@@ -90,7 +90,7 @@ def test_damage_is_located_in_the_packed_file(tmp_path):
         (bz2.compress(b""), "contains no text"),
     ],
 )
-def test_files_that_are_not_dumps_are_rejected_with_a_hint(tmp_path, content, message):
+def test_wrong_files_are_rejected_with_a_hint(tmp_path, content, message):
     path = tmp_path / "dump"
     path.write_bytes(content)
 

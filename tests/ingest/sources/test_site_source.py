@@ -150,7 +150,7 @@ def test_removed_pages_are_listed_as_deleted(world):
     assert visit.unread == {}
 
 
-def test_addresses_on_other_sites_are_never_read(world):
+def test_other_sites_are_never_read(world):
     with serve(lambda _: Answer(200, html("Other", "Elsewhere."), HTML)) as other:
         world.site.listed = [
             other.url + "/a",

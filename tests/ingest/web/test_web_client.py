@@ -154,7 +154,7 @@ def test_size_limit_applies_to_unpacked_responses():
         assert "not requested" in refused(lambda: client.get(server.url + "/twice"))
 
 
-def test_decompression_bomb_is_not_unpacked_beyond_the_limit():
+def test_bomb_is_not_unpacked_beyond_the_limit():
     """Not even if it arrives in one block."""
     bomb = httpx.Response(200, headers={"Content-Encoding": "gzip"}, request=httpx.Request("GET", "http://wiki.test/"))
     packed = gzip.compress(bytes(30 << 20))

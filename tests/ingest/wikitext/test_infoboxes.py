@@ -54,7 +54,7 @@ Ada was."""
     ],
     ids=["labels", "unknown box", "unknown template", "climate", "populations"],
 )
-def test_infobox_parameters_become_rows(text, expected):
+def test_box_becomes_rows(text, expected):
     assert rows(text) == expected
 
 

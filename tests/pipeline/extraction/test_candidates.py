@@ -179,9 +179,7 @@ def test_question_words_decide_the_answer_type(question: str, kind: AnswerType |
         ("It is led by a woman.", AnswerType.PERSON, False),
     ],
 )
-def test_sentence_has_the_answer_type_only_by_a_value_not_in_the_question(
-    sentence: str, kind: AnswerType, *, offered: bool
-) -> None:
+def test_answer_type_needs_a_value_that_the_question_lacks(sentence: str, kind: AnswerType, *, offered: bool) -> None:
     assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
 
 

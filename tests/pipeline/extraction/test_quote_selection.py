@@ -54,7 +54,7 @@ def test_limit_bounds_the_number_of_quotes() -> None:
     ]
 
 
-def test_disagreeing_sources_of_the_same_day_are_ordered_by_score() -> None:
+def test_rivals_of_the_same_day_are_ordered_by_score() -> None:
     old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
     new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
     better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]

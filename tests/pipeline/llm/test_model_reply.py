@@ -142,14 +142,14 @@ async def test_reply_of_reasoning_alone_counts_as_empty() -> None:
             await ask.complete()
 
 
-async def test_setting_thinks_to_false_disables_holding_text_back_and_extra_tokens() -> None:
+async def test_thinks_false_disables_holding_and_extra_tokens() -> None:
     profile = type(VLLM)(**{**vars(VLLM), "models": ("qwen3:8b",)})
     async with open_test_model(lambda _: Reply("In the Alps."), profile, thinks=False) as ask:
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
     assert ask.server.requests[0].body["max_tokens"] == 1_024
 
 
-def test_streamed_text_is_held_back_only_while_it_may_be_a_reasoning_tag() -> None:
+def test_only_a_possible_tag_is_held_back() -> None:
     thoughts = ReasoningFilter(hold=False)
     assert thoughts.feed("a <b") == "a <b"
     assert thoughts.feed(" <th") == " "

@@ -166,7 +166,7 @@ async def test_prompt_that_cannot_be_truncated_raises() -> None:
 @pytest.mark.parametrize(
     "error", [ModelUnavailable("away"), BudgetExceeded("spent"), SchemaNotOffered("odd"), KeyError("x")]
 )
-async def test_errors_other_than_unreadable_replies_are_raised_and_recorded(error: Exception) -> None:
+async def test_other_errors_are_raised_and_recorded(error: Exception) -> None:
     caller, _, recorder = prompter(error)
     with pytest.raises(type(error)):
         await ask(caller)
@@ -303,7 +303,7 @@ def test_finding_is_recorded_with_its_text() -> None:
     assert reference_facts((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]
 
 
-def test_facts_without_a_reference_are_recorded_as_plain_json() -> None:
+def test_other_facts_are_recorded_as_plain_json() -> None:
     fact = {
         "feedback": Feedback((CriterionScore("natural", "Fine.", 90),)),
         "n": [1, None, True, 0.5],

@@ -40,7 +40,7 @@ async def test_failed_search_cancels_the_other_call() -> None:
     assert ended == ["waits"]
 
 
-async def test_pair_of_calls_returns_the_error_of_one_and_raises_if_both_fail() -> None:
+async def test_pair_with_one_failure_returns_its_error_and_with_two_raises() -> None:
     away = ModelUnavailable("away")
     assert await gather_pair(gives(1), fails(away)) == (1, None, away)
     assert await gather_pair(fails(away), gives(2)) == (None, 2, away)

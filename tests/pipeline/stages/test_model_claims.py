@@ -83,7 +83,7 @@ async def test_claim_without_relevant_evidence_is_not_sent_to_the_model() -> Non
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
 
 
-async def test_support_check_of_claims_gets_the_askers_texts() -> None:
+async def test_asker_texts_reach_the_support_check_of_claims() -> None:
     asked_of = list[Sequence[str]]()
 
     async def supports(*_: object, asked: Sequence[str] = ()) -> Support:

@@ -94,9 +94,7 @@ async def test_sentences_waiting_for_a_call_are_judged_together() -> None:
 
 
 @pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (4, "LATER", 2)])
-async def test_fourth_or_last_waiting_sentence_is_judged_without_waiting_for_a_call(
-    waiting: int, coming: str, calls: int
-) -> None:
+async def test_four_sentences_or_the_last_do_not_wait_for_a_running_call(waiting: int, coming: str, calls: int) -> None:
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     tasks = [ask(judge, "First.")]

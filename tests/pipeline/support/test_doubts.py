@@ -136,6 +136,10 @@ def test_askers_words_at_the_end_are_not_doubtful() -> None:
 @pytest.mark.parametrize(
     ("sentence", "passage"),
     [
+        ("A canoe may cost up to 900 euros a year.", "The club pays for canoes: up to 900 euros."),
+        ("The gate is open until 2 pm if your neighbour agrees.", HOUSE),
+        ("The club lends a canoe at most twice a month.", "The club lends a canoe at most twice."),
+        ("Guards get 9 euros annually for their boots.", "Guards get 9 euros for their boots."),
         ("A tent may cost at least 90 euros a night.", HOUSE),
         ("The night guard checks the cellar once each shift.", HOUSE),
         ("The gate is open from 2 pm.", HOUSE),
@@ -146,7 +150,7 @@ def test_askers_words_at_the_end_are_not_doubtful() -> None:
         ("Old tents are sold for good, and buyers get a voucher of 300 euros.", "Members may buy old tents for good."),
     ],
 )
-def test_sentence_with_a_grave_finding_is_surely_false(sentence: str, passage: str) -> None:
+def test_grave_findings_are_surely_false(sentence: str, passage: str) -> None:
     assert against(sentence, passage)
 
 
@@ -178,36 +182,5 @@ def test_sentence_with_a_grave_finding_is_surely_false(sentence: str, passage: s
         ),
     ],
 )
-def test_sentence_with_an_unclear_finding_is_not_surely_false(sentence: str, passage: str, asked: str) -> None:
+def test_unclear_findings_do_not_decide(sentence: str, passage: str, asked: str) -> None:
     assert not against(sentence, passage, asked)
-
-
-MILL = (
-    "Ada Lund repaired the wheel in 1931. The wheel has 24 paddles. The millstones are dressed twice a year by a mason "
-    "from Vik. Flour may be kept for up to 8 months. The keeper guards the cellar. The lake froze in 1942, and the "
-    "mill stood still. Changes to the sluice will require you to ask the council. The mill is 12 metres high."
-)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "grave"),
-    [
-        ("The wheel of the mill was repaired by Per Holt.", True),
-        ("The keeper dresses the millstones two times each year.", True),
-        ("The keeper has to see that flour is kept for 8 months.", True),
-        ("It was in 1954 that the lake froze.", True),
-        ("Whoever changes the sluice may ask the council.", True),
-        ("It was Ada Lund who repaired the wheel, in 1931.", False),
-        ("There are 24 paddles on the wheel.", False),
-        ("A mason from Vik dresses the millstones two times a year.", False),
-        ("Flour may be kept for 8 months at most.", False),
-        ("When the lake froze in 1942, the mill was still.", False),
-    ],
-)
-def test_misread_sentence_is_quoted_instead(sentence: str, *, grave: bool) -> None:
-    assert any(finding.grave for finding in check_rules(sentence, [MILL])) is grave
-
-
-def test_value_taken_from_the_question_is_not_a_grave_finding() -> None:
-    findings = check_rules("It was in 1954 that the lake froze.", [MILL], asked=["Did the lake freeze in 1954?"])
-    assert not any(finding.grave for finding in findings)

@@ -96,6 +96,25 @@ def test_denial_reason_quotes_the_passage() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sentence", "passage", "outcome"),
+    [
+        ("Cats may enter the cabin.", "Cats are not allowed in the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats can enter the cabin.", "Cats are prohibited in the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats are not allowed in the cabin.", "Cats may enter the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats are allowed in the cabin.", "Cats cannot enter the cabin.", FindingOutcome.CONTRADICTED),
+        ("Guests may see the cabin.", "Guests are not allowed in the cabin.", FindingOutcome.DISPUTED),
+        ("Dogs are not allowed in the cabin.", "Dogs may only enter the cabin at noon.", FindingOutcome.DISPUTED),
+        ("Dogs are not allowed in the cabin.", "Cats are not allowed in the cabin.", FindingOutcome.DISPUTED),
+        ("Dogs may not enter the cabin.", "Cats must not enter the cabin.", FindingOutcome.DISPUTED),
+    ],
+)
+def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:
+    outcomes = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
+    assert outcome in outcomes
+    assert (FindingOutcome.CONTRADICTED in outcomes) == (outcome is FindingOutcome.CONTRADICTED)
+
+
+@pytest.mark.parametrize(
     ("sentence", "passage"),
     [
         ("Cats may not enter the cabin.", "Cats are not allowed in the cabin."),

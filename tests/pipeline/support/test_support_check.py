@@ -123,9 +123,7 @@ async def test_paraphrase_is_supported(read: EmbedTokens, sentence: str) -> None
         ("The mill employed 340 people in Bergen.", "Bergen"),
     ],
 )
-async def test_sentence_with_a_detail_missing_in_the_passage_is_unsupported(
-    read: EmbedTokens, sentence: str, said: str
-) -> None:
+async def test_missing_detail_decides_alone(read: EmbedTokens, sentence: str, said: str) -> None:
     support = await SupportChecker(read)(sentence, evidence(MILL))
     assert (support.holds, support.appealable) == (False, False)
     assert said in support.reasons[0]
@@ -218,7 +216,7 @@ async def test_name_may_refer_to_the_pages_authors(
     assert (support.holds or support.appealable) is not final
 
 
-async def test_support_below_the_strict_threshold_is_doubtful(read: EmbedTokens) -> None:
+async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     support = await SupportChecker(read)("The mill gave work to 340 people of the valley.", evidence(MILL))
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
 
@@ -245,7 +243,7 @@ async def test_word_of_another_meaning_makes_the_passage_better_quoted(
         ("No, visitors may bring a dog into the yard.", "Visitors may not bring a dog into the yard on Sundays.", True),
     ],
 )
-async def test_sentence_with_a_leading_yes_or_no_remains_for_the_judge(
+async def test_leading_yes_or_no_is_not_lost_to_a_quotation(
     read: EmbedTokens, sentence: str, said: str, *, quoted: bool
 ) -> None:
     support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))

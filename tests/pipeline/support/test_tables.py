@@ -47,7 +47,7 @@ def test_facts_of_one_row_are_not_contradicted(sentence: str) -> None:
     [
         (
             "Ask Runa Falk about lost oars.",
-            "says “Boats, lost oars”; the passage says “Lamps, lenses”",
+            "no passage says “Boats, lost oars” of it; its “Lamps, lenses” may be about something else",
         ),
         ("The cook Ada Quist is on Lundey.", "says “Lundey”; the passage says “Skarholm”"),
     ],
@@ -79,6 +79,21 @@ def test_ordinal_is_not_compared_with_another_rows_quantity() -> None:
 def test_prose_that_joins_two_cells_supports_it() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
     assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("In Vik the guild pays 9 crowns and you pay at least 4 crowns.", False),
+        ("In Vik you pay at least 9 crowns, and the guild pays 4 crowns.", True),
+        ("In Vik they pay 9 crowns, you 4.", False),
+    ],
+)
+def test_row_number_needs_its_own_label(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
+    row = "Island: Vik; The guild pays: 9 crowns; You pay at least: 4 crowns"
+    assert (
+        bool(against(sentence, f"{row}\nIsland: Lundey; The guild pays: 7 crowns; You pay at least: 3 crowns")) is wrong
+    )
 
 
 def test_rows_below_a_line_of_prose_are_a_table() -> None:

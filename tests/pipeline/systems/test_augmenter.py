@@ -126,7 +126,7 @@ async def test_quotable_candidate_needs_no_other_round() -> None:
         ("self-ask", "Search: yes\nQuery: Lysvik BK\nTime: none", ["query", "draft"]),
     ],
 )
-async def test_augmenter_makes_the_model_calls_of_its_policy(policy: str, need: str, stages: list[str]) -> None:
+async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[str]) -> None:
     query = need if policy == "self-ask" else LOOK_UP
     outcome, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
                           policy=policy)  # fmt: skip

@@ -149,7 +149,7 @@ async def test_systems_reject_invalid_questions_and_report_outages(system: str) 
 
 
 @pytest.mark.parametrize("system", HOSTILE)
-async def test_unsupported_text_of_a_hostile_system_is_withheld(system: str) -> None:
+async def test_hostile_system_gets_nothing_out(system: str) -> None:
     outcome = await ask(system, QUESTIONS[0])
     assert outcome.answer.status is Status.ABSTAINED
     assert (outcome.answer.sentences, outcome.answer.citations, outcome.answer.claims) == ((), (), ())

@@ -206,7 +206,7 @@ async def test_first_sentence_waits_for_contradicting_claims(verified: bool) -> 
         ("The lighthouse of Skarholm was built by 12 people.", 1),
     ],
 )
-async def test_late_claims_already_answered_do_not_continue_the_reply(claim: str, asked: int) -> None:
+async def test_redundant_claims_get_no_second_wave(claim: str, asked: int) -> None:
     known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
     assert len(select_late([known], [late])) == asked
     outcome, llm = await run(QUESTION, {**BUILT, "split": f"- {BUILT_LINE} | none", "verify": supporting})
@@ -244,7 +244,7 @@ def finding_of(text: str, key: str) -> SourcedFinding:
         (QUESTION, {"verify": ModelUnavailable("away")}, [BUILT_LINE], 1),
     ],
 )
-async def test_continuation_of_the_reply_adds_only_new_sentences(
+async def test_second_wave_adds_only_new_sentences(
     text: str, changes: dict[str, Any], expected: list[str], drafts: int
 ) -> None:
     outcome, llm = await run(text, {**CLAIMING, **changes})
@@ -289,7 +289,7 @@ async def test_replaced_first_draft_restarts_its_continuation() -> None:
 
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
-async def test_answer_is_given_although_late_claims_or_their_continuation_hang(late: str) -> None:
+async def test_late_second_wave_does_not_lose_the_answer(late: str) -> None:
     outcome, _ = await run(QUESTION, CLAIMING, waits={late: asyncio.Event()})
     assert answered(outcome) == [BUILT_LINE]
     reasons = [claim.reasoning for claim in outcome.recorder.claims]

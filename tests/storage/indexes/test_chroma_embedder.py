@@ -157,5 +157,5 @@ def test_chromas_own_functions_are_known() -> None:
     assert "openai" in caught.value.hint
 
 
-def test_chroma_embedder_counts_every_script_as_known() -> None:
+def test_every_script_counts_as_known() -> None:
     assert open_chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1

@@ -324,7 +324,7 @@ def test_rebuilt_index_replaces_the_old_one_once_complete(tmp_path):
 
 
 @pytest.mark.parametrize(("large", "small"), [(60, 5), (60, 59), (60, 0), (3, 200)])
-def test_search_in_a_large_or_small_corpus_finds_what_a_filtered_search_finds(tmp_path, large, small):
+def test_broad_scope_finds_the_same(tmp_path, large, small):
     texts = [f"The bell {'rings ' * (n % 7)} at {n}." for n in range(large)]
     others = ["The bell rings rings rings rings rings rings rings."] * small
     with closing(LexicalIndex(tmp_path)) as index:

@@ -159,7 +159,7 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
 
 
 @given(TEXTS)
-def test_sentence_spans_cover_everything_except_white_space(text: str) -> None:
+def test_spans_cover_everything_but_white_space(text: str) -> None:
     spans = sentence_spans(text)
     place = 0
     for start, end in spans:

@@ -212,7 +212,7 @@ async def test_blanked_turn_has_figures_but_no_texts_in_the_index(database: Data
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", '"x"', '{"asker": [], "question": 7, "claims": {}, "usage": [1]}'])
-async def test_entry_with_a_body_of_unexpected_form_is_indexed_as_empty(database: Database, body: str) -> None:
+async def test_meaningless_body_is_indexed_as_empty(database: Database, body: str) -> None:
     statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00', ?)"
     kinds = [kind.value for kind in EntryKind]
     rows = [("t1", kind, body) for kind in kinds]

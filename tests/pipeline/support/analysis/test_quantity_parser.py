@@ -106,7 +106,7 @@ def test_different_number_is_not_found(number, another, one, other) -> None:
         ("World War II", (2,)),
     ],
 )
-def test_numbers_in_words_and_digits_have_the_expected_values(text: str, values: tuple[float, ...]) -> None:
+def test_number_values(text: str, values: tuple[float, ...]) -> None:
     (number,) = read(text)
     assert number.values == pytest.approx(values)
 
@@ -148,7 +148,7 @@ def test_vague_amounts_and_dates_are_not_numbers(text: str) -> None:
         ("exactly 500", Bound.EXACTLY),
     ],
 )
-def test_words_next_to_a_number_make_it_an_upper_or_lower_bound(text: str, bound: Bound) -> None:
+def test_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
     assert [number.bound for number in read(text)] == [bound]
 
 
@@ -199,6 +199,16 @@ def test_quantity_is_found_in_another_unit_only_if_equal(said: str, given: str, 
         f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
     )
     assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
+
+
+def test_rulers_ordinal_is_not_missed_unless_another_is_given() -> None:
+    passage = "King Halvard lost the battle of the two rivers."
+    findings = [
+        rule for rule in check_rules("Halvard III lost the battle.", [passage]) if rule.kind is FindingKind.NUMBER
+    ]
+    assert {rule.outcome for rule in findings} == {FindingOutcome.FOUND}
+    findings = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
+    assert FindingOutcome.FOUND not in {rule.outcome for rule in findings if rule.kind is FindingKind.NUMBER}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_every_leaf_is_proved(leaves: list[bytes], data: st.DataObject) -> None:
 
 
 @given(TREES, st.data())
-def test_changed_leaf_root_or_path_fails_the_inclusion_proof(leaves: list[bytes], data: st.DataObject) -> None:
+def test_other_leaves_fail_the_proof(leaves: list[bytes], data: st.DataObject) -> None:
     read, size = grow(leaves).__getitem__, len(leaves)
     place = data.draw(st.integers(0, size - 1))
     root, leaf, included = compute_root(size, read), hash_leaf(leaves[place]), prove_inclusion(place, size, read)
@@ -101,7 +101,7 @@ def _alter(hashes: tuple[bytes, ...], flip: object) -> list[tuple[bytes, ...]]:
 
 
 @pytest.mark.parametrize(("place", "size"), [(1, 1), (-1, 3), (5, 3)])
-def test_inclusion_proof_of_a_leaf_outside_the_tree_is_refused(place: int, size: int) -> None:
+def test_place_outside_the_tree_is_refused(place: int, size: int) -> None:
     read = grow([b"a", b"b", b"c"]).__getitem__
 
     with pytest.raises(ValueError, match="leaves"):

@@ -65,5 +65,5 @@ def test_text_that_is_not_a_note_is_refused(note: str) -> None:
         open_again(note)
 
 
-def test_seed_of_a_key_is_not_in_its_repr() -> None:
+def test_no_secret_is_shown() -> None:
     assert repr(STRANGER.seed) not in repr(STRANGER)
