@@ -44,6 +44,8 @@ class StrictProfile(ServerProfile):
     """Models with OpenAI's rules for reasoning: the limit has another name, and no temperature is allowed."""
     takes: frozenset[str] = KNOWN_ARGUMENTS
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
+    bounds: frozenset[str] = frozenset({"minItems", "maxItems", "maxLength", "minimum", "maximum"})
+    """The keywords that a schema may have besides its structure."""
     system_role: bool = True
     context: int = 0
     """In tokens of four characters each; 0 for no limit."""
@@ -102,6 +104,9 @@ def _check_limits(profile: StrictProfile, body: Mapping[str, Any]) -> Refusal | 
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'"
             )
             return Refusal(400, message, "max_tokens", "unsupported_parameter")
+        if penalties := sorted({"frequency_penalty", "presence_penalty"}.intersection(body)):
+            message = f"Unsupported parameter: '{penalties[0]}' is not supported with this model."
+            return Refusal(400, message, penalties[0], "unsupported_parameter")
         if body.get("temperature", 1) != 1:
             message = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is."
             return Refusal(400, message, "temperature", "unsupported_value")
@@ -144,15 +149,23 @@ def _check_format(profile: StrictProfile, body: Mapping[str, Any]) -> Refusal | 
     if kind == "json_object" and "json" not in json.dumps(body["messages"]).lower():
         message = "'messages' must contain the word 'json' to use 'response_format' of type 'json_object'."
         return Refusal(400, message, "messages")
-    if kind == "json_schema" and (wrong := _find_loose_schema(wanted.get("json_schema", {}).get("schema"), ())):
+    schema = wanted.get("json_schema", {}).get("schema")
+    if kind == "json_schema" and (wrong := _find_loose_schema(schema, (), profile)):
+        if profile.name == "vllm":
+            return Refusal(400, "The provided JSON schema contains features not supported by xgrammar.")
         return Refusal(400, f"Invalid schema for response_format: {wrong}", "response_format")
     return None
 
 
-def _find_loose_schema(schema: Any, where: tuple[str, ...]) -> str | None:
+_STRUCTURE = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum"})
+
+
+def _find_loose_schema(schema: Any, where: tuple[str, ...], profile: StrictProfile) -> str | None:
     """Return what strict mode rejects: every object must be closed and every property required."""
     if not isinstance(schema, dict):
         return f"In context={where}, it is no object."
+    if strange := sorted(set(schema) - _STRUCTURE - profile.bounds):
+        return f"In context={where}, '{strange[0]}' is not permitted."
     properties = schema.get("properties", {})
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
@@ -162,7 +175,8 @@ def _find_loose_schema(schema: Any, where: tuple[str, ...]) -> str | None:
     elif not where:
         return "schema must be a JSON Schema of 'type: \"object\"'."
     inner = [*properties.items(), *([("items", schema["items"])] if "items" in schema else [])]
-    return next((wrong for name, value in inner if (wrong := _find_loose_schema(value, (*where, name)))), None)
+    wrongs = (_find_loose_schema(value, (*where, name), profile) for name, value in inner)
+    return next(filter(None, wrongs), None)
 
 
 _MODELS = ("small-model", "other-model", "thinking-model")

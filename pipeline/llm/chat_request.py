@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -24,9 +24,13 @@ def repair_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
+PENALTIES = {"frequency_penalty": 0.5, "presence_penalty": 0.5}
+"""The arguments of a call after a reply that repeated itself without end."""
+OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens", *PENALTIES})
 """Arguments that a call can omit; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
+_BOUNDS = frozenset({"minItems", "maxItems", "maxLength", "minimum", "maximum"})
+"""Keywords of schemas that a call can omit."""
 KEY_ARGUMENT = "prompt_cache_key"
 OPTIONS_ARGUMENT = "prompt_cache_options"
 CACHE_ARGUMENTS = frozenset({KEY_ARGUMENT, OPTIONS_ARGUMENT})
@@ -39,7 +43,7 @@ _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    left_out: frozenset[str] = frozenset()  # arguments that the server rejects
+    left_out: frozenset[str] = frozenset()  # arguments, and bounds of schemas, that the server rejects
     plain_roles: bool = False  # whether it accepts only alternating user and assistant messages
     thinks: bool | None = None  # whether the model reasons before it replies; None: not seen yet
     unopened: bool | None = None  # whether its text has an end tag of reasoning without a start tag; None: not seen yet
@@ -100,15 +104,29 @@ class ModelRequest:
     arguments: Mapping[str, Any]
     prompt_tokens: int  # estimated
     reply_tokens: int  # maximum length of the whole reply, reasoning included
-    hold: bool  # whether the reply may begin inside the reasoning
-
-    @property
-    def streamed(self) -> bool:
-        return bool(self.arguments.get("stream"))
+    shown: bool  # whether pieces of the reply are passed on as they arrive
+    hold: bool  # whether to wait for the end of the reply, as it may begin inside the reasoning
 
 
-def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ModelRequest:
-    """Build the request for a call. Raises `PromptTooLong`."""
+def find_bounds(schema: Any) -> Iterator[str]:
+    """Yield the bounds that a schema sets for the lengths of lists and texts, and for numbers."""
+    for key, value in schema.items() if isinstance(schema, Mapping) else ():
+        if key in _BOUNDS:
+            yield key
+        yield from find_bounds(value)
+
+
+def _omit_bounds(schema: Any, left_out: frozenset[str]) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: _omit_bounds(value, left_out) for key, value in schema.items() if key not in left_out & _BOUNDS}
+
+
+def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, shown: bool) -> ModelRequest:
+    """Build the request for a call. Raises `PromptTooLong`.
+
+    Every reply is streamed, also one that nobody sees before its end, so that a loop can be stopped.
+    """
     plan = settings.plan(call.stage)
     prompt, visible = estimate_prompt_tokens(call), plan.max_tokens or call.max_tokens
     reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, quirks) else 0)
@@ -122,8 +140,9 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
     optional = {
         "temperature": plan.temperature,
         "reasoning_effort": plan.reasoning_effort or None,
-        "stream": True if streamed else None,
-        "stream_options": {"include_usage": True} if streamed else None,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **(PENALTIES if call.varied else {}),
         **_build_cache_arguments(call, find_cache_kind(settings.api, settings.server, plan.model)),
     }
     arguments |= {key: value for key, value in optional.items() if value is not None and key not in quirks.left_out}
@@ -131,10 +150,13 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
         arguments["messages"] = _mark_beginning(arguments["messages"], call.shared)
     if call.schema is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
-        schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
+        # OpenAI bounds numbers and lists, but not texts.
+        left_out = quirks.left_out | ({"maxLength"} if settings.at_openai else set())
+        bounded = _omit_bounds(call.schema, left_out)
+        schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": bounded}}
         arguments[SCHEMA_ARGUMENT] = {"type": "json_object"} if plan.structured == "json" else schema
-    hold = not streamed or may_begin_inside_reasoning(settings, plan.model, quirks)
-    return ModelRequest(plan, quirks, arguments, prompt, reply, hold)
+    hold = not shown or may_begin_inside_reasoning(settings, plan.model, quirks)
+    return ModelRequest(plan, quirks, arguments, prompt, reply, shown, hold)
 
 
 def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
@@ -148,7 +170,7 @@ def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
 def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> list[dict[str, str]]:
     messages: Sequence[ChatMessage] = call.messages
     if call.schema is not None and plan.structured == "json":
-        messages = _append_instruction(messages, _SCHEMA_INSTRUCTION + json.dumps(call.schema))
+        messages = _append_instruction(messages, _SCHEMA_INSTRUCTION + json.dumps(_omit_bounds(call.schema, _BOUNDS)))
     if quirks.plain_roles:
         # User and assistant alternate; the instruction becomes the user's.
         groups = groupby(messages, key=lambda message: message.role == "assistant")

@@ -7,6 +7,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+Finish = Literal["stop", "length", "loop", "refusal", "filtered"]
+"""How a reply ended; `loop`: it repeated itself, and was stopped."""
+CUT = frozenset({"length", "loop"})  # endings of replies whose last item may be incomplete
+
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
@@ -21,6 +25,7 @@ class ModelCall:
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024  # how long the visible reply may be
+    varied: bool = False  # whether repetition is penalised, after a reply that repeated itself without end
     shared: int = 0  # how many characters of the first message all calls share, whatever their stage
     note_lost: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
     """Called with the partial reply and cost of each try that failed or was stopped before its end."""
@@ -31,7 +36,7 @@ class ModelReply:
     text: str
     model: str  # the model's name by the server, else as requested
     reasoning: str = ""
-    finish: Literal["stop", "length", "refusal", "filtered"] = "stop"
+    finish: "Finish" = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0  # how many of the prompt's tokens the server had in its cache

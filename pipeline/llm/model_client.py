@@ -64,9 +64,9 @@ class CallTally:
         self.tokens += reply.prompt_tokens + reply.completion_tokens
         self.reply = reply.completion_tokens
 
-    def sample(self, started: float, now: float, *, streamed: bool) -> CallSample:
+    def sample(self, started: float, now: float) -> CallSample:
         waited, refused = (now if self.sent is None else self.sent) - started, min(self.faults, self.tries)
-        if self.sent is None or not streamed:
+        if self.sent is None:
             return CallSample(waited, tries=self.tries, refused=refused)
         silent = self.first is None
         first = now - self.sent if self.first is None else self.first
@@ -114,24 +114,24 @@ class OpenAIModel:
         return self._slots.locked()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        async with aclosing(self._call_within_budget(call, spent, streamed=False)) as parts:
+        async with aclosing(self._call_within_budget(call, spent, shown=False)) as parts:
             return [part async for part in parts if isinstance(part, ModelReply)][-1]
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> ReplyParts:
         """Close the iterator to close the connection. A stream that breaks off after a piece is not retried."""
-        async with aclosing(self._call_within_budget(call, spent, streamed=True)) as parts:
+        async with aclosing(self._call_within_budget(call, spent, shown=True)) as parts:
             async for part in parts:
                 yield part
 
-    async def _call_within_budget(self, call: ModelCall, spent: BudgetMeter, *, streamed: bool) -> ReplyParts:
+    async def _call_within_budget(self, call: ModelCall, spent: BudgetMeter, *, shown: bool) -> ReplyParts:
         started, tally = self._clock(), CallTally()
         if call.schema is not None and not self.structured(call.stage):
             raise SchemaNotOffered(f"no schema is sent for stage {call.stage!r}")
-        request = self._compose(call, streamed=streamed)
+        request = self._compose(call, shown=shown)
         reserved = request.prompt_tokens + (request.plan.max_tokens or call.max_tokens)
         reserve_budget(spent, reserved, started)
         try:
-            async with aclosing(self._call_with_retries(call, spent, tally, streamed=streamed)) as parts:
+            async with aclosing(self._call_with_retries(call, spent, tally, shown=shown)) as parts:
                 async for part in parts:
                     if isinstance(part, ModelReply):
                         taken = (self._clock() - started) * 1000
@@ -143,13 +143,13 @@ class OpenAIModel:
             raise
         finally:
             spent.tokens += tally.tokens - reserved
-            self._observe(tally.sample(started, self._clock(), streamed=streamed))
+            self._observe(tally.sample(started, self._clock()))
 
     async def _call_with_retries(
-        self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool
+        self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, shown: bool
     ) -> ReplyParts:
         while True:
-            request = self._compose(call, streamed=streamed)
+            request = self._compose(call, shown=shown)
             tally.tries += 1
             try:
                 async with self._slot(spent), aclosing(self._attempt(request, spent, tally, call.note_lost)) as parts:
@@ -194,9 +194,9 @@ class OpenAIModel:
             return TransientError(message, hint="try again later")
         return interpret_refusal(fault, request, self._settings)
 
-    def _compose(self, call: ModelCall, *, streamed: bool) -> ModelRequest:
+    def _compose(self, call: ModelCall, *, shown: bool) -> ModelRequest:
         quirks = self._memory.of(self._settings.plan(call.stage).model)
-        return compose_request(call, self._settings, quirks, streamed=streamed)
+        return compose_request(call, self._settings, quirks, shown=shown)
 
     @asynccontextmanager
     async def _slot(self, spent: BudgetMeter) -> AsyncGenerator[None]:
@@ -219,7 +219,7 @@ class OpenAIModel:
         note_lost: Callable[[ModelReply], None] | None,
     ) -> ReplyParts:
         """Send a request once and yield its reply. Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`."""
-        got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
+        got = ReplyAccumulator(hold=request.hold)
         tally.send(self._clock())
         try:
             async with aclosing(self._payloads(request, spent)) as payloads:
@@ -227,12 +227,14 @@ class OpenAIModel:
                     tally.receive(self._clock())
                     ready = got.add(payload)
                     self._stop_reasoning(got, request)
-                    if ready and request.streamed:
+                    if ready and request.shown:
                         yield ReplyPiece(ready)
+                    if got.detect_loop():
+                        break  # closes the connection, which ends the server's work
                     tally.waiting = self._clock()
             rest = got.end()
             self._validate_reply(got, request)
-            if rest and request.streamed:
+            if rest and request.shown:
                 yield ReplyPiece(rest)
         except BaseException as error:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
@@ -252,15 +254,13 @@ class OpenAIModel:
 
         settings, now = self._settings, self._clock()
         end = now + min(settings.timeout_seconds, remaining_seconds(spent, now))
-        first = settings.first_token_seconds if request.streamed else math.inf
+        first = settings.first_token_seconds if request.shown else math.inf
         pace = SilenceLimits(self._clock, end, first, settings.idle_seconds)
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(pace.allowed(first)):
                     response = await stack.enter_async_context(self._post(request.arguments))
-                values = read_payloads(
-                    response, streamed=request.streamed, tokens=request.reply_tokens, pace=pace, server=settings.server
-                )
+                values = read_payloads(response, tokens=request.reply_tokens, pace=pace, server=settings.server)
                 async for value in await stack.enter_async_context(aclosing(values)):
                     yield value
         except TimeoutError:

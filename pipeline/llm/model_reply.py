@@ -6,12 +6,13 @@ Any JSON is accepted; unusable fields are ignored.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, SchemaNotOffered
 from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ModelRequest, ServerQuirks, is_reasoning_model, repair_surrogates
-from pipeline.llm.model import ModelReply
+from pipeline.llm.model import Finish, ModelReply
 from pipeline.llm.model_settings import ModelSettings
+from pipeline.llm.repetition import CHECKED_CHARACTERS, find_loop
 from pipeline.llm.server_errors import REFUSED_HINT, TransientError
 from pipeline.llm.usage import estimate_tokens, price_usage
 from storage.language.lazy_pattern import lazy_compile
@@ -85,8 +86,10 @@ def _partial_tag_length(text: str) -> int:
     return len(tail) if tail and any(tag.startswith(tail) for tag in _REASONING_TAGS) else 0
 
 
-Finish = Literal["stop", "length", "refusal", "filtered"]
-_FINISHES: Mapping[str, Finish] = {"length": "length", "max_tokens": "length", "content_filter": "filtered"}
+_FINISHES: Mapping[str, Finish] = {
+    "length": "length", "max_tokens": "length", "content_filter": "filtered", "loop": "loop",
+}  # fmt: skip
+_CHECK_STRIDE = 64  # characters after which a reply is checked again for a loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class TokenCounts:
 
 
 class ReplyAccumulator:
-    def __init__(self, *, hold: bool, streamed: bool) -> None:
+    def __init__(self, *, hold: bool) -> None:
         self.model = ""
         self.usage: TokenCounts | None = None
         self.finish: str | None = None  # the server's own value; None while the reply continues
@@ -105,9 +108,10 @@ class ReplyAccumulator:
         self.refused = False
         self.called_tools = False
         self.filter = ReasoningFilter(hold=hold)
-        self._streamed = streamed
         self._reasoning: list[str] = []
         self._text: list[str] = []
+        self._latest = ""  # the end of all that came, reasoning included
+        self._unchecked = 0  # how many characters of it came since the last check for a loop
 
     def add(self, payload: Any) -> str:
         """Add a whole reply, the next piece, or None for its end; return the visible text that is ready."""
@@ -122,9 +126,23 @@ class ReplyAccumulator:
         self.complete = self.complete or payload is None or self.finish is not None
         return self._say(_as_fields(choice.get("message") or choice.get("delta")))
 
+    def detect_loop(self) -> bool:
+        """Return whether the reply repeats itself without end, which completes it."""
+        if self._unchecked < _CHECK_STRIDE:
+            return False
+        self._unchecked = 0
+        if find_loop(self._latest) is None:
+            return False
+        self.finish, self.complete = "loop", True
+        return True
+
     def end(self) -> str:
-        """Return the visible text that was held back."""
-        return self._keep(self.filter.end())
+        """Return the visible text that was held back, without the repetitions of a loop."""
+        shown = len(self.text)
+        whole = self.text + self.filter.end()
+        at = find_loop(whole) if self.finish == "loop" else None
+        self._text = [whole[:at]]
+        return whole[shown : None if at is None else max(at, shown)]
 
     @property
     def text(self) -> str:
@@ -148,15 +166,14 @@ class ReplyAccumulator:
         reasoning += _as_text(message.get("reasoning_content")) or _as_text(message.get("reasoning"))
         if reasoning:
             self._reasoning.append(reasoning)
+        self._latest = f"{self._latest}{reasoning}{text}"[-CHECKED_CHARACTERS:]
+        self._unchecked += len(reasoning) + len(text)
         ready = self.filter.feed(text)
-        if self._streamed and (self._reasoning or self.filter.tagged):
+        if self._reasoning or self.filter.tagged:
             ready += self.filter.stop_holding()
-        return self._keep(ready)
-
-    def _keep(self, text: str) -> str:
-        if text:
-            self._text.append(text)
-        return text
+        if ready:
+            self._text.append(ready)
+        return ready
 
 
 def find_error(payload: Any) -> Any:
@@ -208,7 +225,7 @@ def find_objection(
 ) -> ServerQuirks | TransientError | PipelineError | None:
     """Return why a reply is unusable: quirks for another try, a transient fault, or an error; None if usable."""
     model = request.plan.model
-    if got.text.strip():
+    if got.text.strip() or got.ending == "loop":
         return None
     if got.ending in {"refusal", "filtered"}:
         filtered = f"a content filter of the model server at {settings.server} stopped the reply"

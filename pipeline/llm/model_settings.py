@@ -108,6 +108,11 @@ class ModelSettings:
         )
 
     @property
+    def at_openai(self) -> bool:
+        """Whether OpenAI's own service replies, or Azure's."""
+        return self.api == "azure" or self.server == _OPENAI
+
+    @property
     def cache_kind(self) -> CacheKind:
         return find_cache_kind(self.api, self.server, self.name)
 

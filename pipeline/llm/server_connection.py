@@ -58,16 +58,14 @@ class SilenceLimits:
 
 
 async def read_payloads(
-    response: ServerResponse, *, streamed: bool, tokens: int, pace: SilenceLimits, server: str
+    response: ServerResponse, *, tokens: int, pace: SilenceLimits, server: str
 ) -> AsyncGenerator[Any]:
     """Yield the JSON values of a response, whole or in pieces; finally None if the server marks the end.
 
-    `streamed` is the requested form; a server may send the other. Raises `TimeoutError` if the server is silent too
-    long, `TransientError` if the response is cut off, empty or not JSON, `ServerRefusal`, and `ModelUnavailable` if it
-    is too long or a web page.
+    Raises `TimeoutError` if the server is silent too long, `TransientError` if the response is cut off, empty or not
+    JSON, `ServerRefusal`, and `ModelUnavailable` if it is too long or a web page.
     """
-    known = response.content_type.startswith("text/event-stream")
-    streamed = known or (streamed and not re.search("json|html", response.content_type))
+    streamed = not re.search("json|html", response.content_type)  # a server may send whole what was to be streamed
     most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
     limited = _limit(response.chunks, pace, most, server)
     async with aclosing(limited):

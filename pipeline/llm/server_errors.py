@@ -21,6 +21,7 @@ from pipeline.llm.chat_request import (
     SHORTEN_HINT,
     ModelRequest,
     ServerQuirks,
+    find_bounds,
 )
 from pipeline.llm.model_settings import ModelSettings
 from storage.language.lazy_pattern import lazy_compile
@@ -216,7 +217,7 @@ def _permanent_error(
 
 def _quirks_from_error(words: str, request: ModelRequest) -> ServerQuirks | PipelineError | None:
     if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
-        return SchemaNotOffered(f"the server does not support a JSON schema for {request.plan.model}")
+        return _loosen_schema(words, request)
     if not request.quirks.plain_roles and _ROLES.search(words):
         return replace(request.quirks, plain_roles=True)
     if not _OBJECTED.search(words):
@@ -227,6 +228,15 @@ def _quirks_from_error(words: str, request: ModelRequest) -> ServerQuirks | Pipe
     if named == "max_tokens":
         return replace(request.quirks.without(named), thinks=True, unopened=False)
     return request.quirks.without(named) if named else None
+
+
+def _loosen_schema(words: str, request: ModelRequest) -> ServerQuirks | SchemaNotOffered:
+    """Return quirks without the bounds that an error names, or without any; an error if none are left."""
+    bounds = set(find_bounds(request.arguments[SCHEMA_ARGUMENT]))
+    if not bounds:
+        return SchemaNotOffered(f"the server does not support a JSON schema for {request.plan.model}")
+    refused = {bound for bound in bounds if bound.lower() in words} or bounds
+    return replace(request.quirks, left_out=request.quirks.left_out | refused)
 
 
 def _interpret_status(

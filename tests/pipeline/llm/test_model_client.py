@@ -1,5 +1,7 @@
 """Successful model calls: request, reply, usage and cost."""
 
+from dataclasses import replace
+
 import pytest
 
 from evaluation.simulated_model.chat_protocol import Fault, Reply, encode_chunk, encode_reply
@@ -9,6 +11,7 @@ from pipeline.llm.model_settings import Price, Secret, StageSettings
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, open_test_model
+from tests.pipeline.weak_model import LOOPS
 
 
 async def test_whole_reply_reports_its_usage() -> None:
@@ -42,13 +45,55 @@ async def test_request_has_only_the_needed_arguments() -> None:
         await ask.complete()
         await ask.stream()
     whole, streamed = (request.body for request in ask.server.requests)
-    assert whole == {
-        "model": "small-model",
-        "messages": [{"role": message.role, "content": message.text} for message in CALL.messages],
-        "max_tokens": 1024,
-        "temperature": 0.0,
-    }
-    assert streamed == whole | {"stream": True, "stream_options": {"include_usage": True}}
+    assert (
+        whole
+        == streamed
+        == {
+            "model": "small-model",
+            "messages": [{"role": message.role, "content": message.text} for message in CALL.messages],
+            "max_tokens": 1024,
+            "temperature": 0.0,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+    )
+
+
+@pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS)
+@pytest.mark.parametrize("whole", [True, False])
+async def test_loop_is_stopped_and_cut(text: str, whole: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    async with open_test_model(lambda _: Reply(text, finish="length", piece_seconds=0.0001)) as ask:
+        pieces, reply = ([], await ask.complete()) if whole else await ask.stream()
+        await ask.server.until(lambda server: server.counts.left == 1)
+
+    assert reply is not None
+    assert reply.finish == "loop"
+    assert text.startswith(reply.text)
+    assert len(reply.text) < 350
+    assert len("".join(pieces)) < 1_200
+
+
+async def test_loop_of_reasoning_is_stopped() -> None:
+    thoughts = Reply("", reasoning=LOOPS["consolation"], finish="length", piece_seconds=0.0001)
+    async with open_test_model(lambda _: thoughts) as ask:
+        reply = await ask.complete()
+    assert (reply.finish, reply.text) == ("loop", "")
+
+
+async def test_varied_call_penalises_repetition() -> None:
+    async with open_test_model(lambda _: Reply()) as ask:
+        await ask.complete(replace(CALL, varied=True))
+        await ask.complete()
+    assert [request.body.get("frequency_penalty") for request in ask.server.requests] == [0.5, None]
+    assert [request.body.get("presence_penalty") for request in ask.server.requests] == [0.5, None]
+
+
+async def test_rejected_penalties_are_left_out() -> None:
+    async with open_test_model(lambda _: Reply(), name="thinking-model", temperature=None) as ask:
+        assert (await ask.complete(replace(CALL, varied=True))).text == "Good."
+        await ask.complete(replace(CALL, varied=True))
+    assert len(ask.server.rejected) == 3  # the old name of `max_tokens`, and each penalty
+    assert len(ask.server.requests) == 2
 
 
 async def test_stage_settings_override_model_and_arguments() -> None:

@@ -154,7 +154,7 @@ async def test_call_sample_excludes_the_readers_time() -> None:
     assert 2 < streamed.waited < 3
     assert (streamed.first, streamed.reading, streamed.tries, streamed.refused) == (2, 0, 2, 1)
     assert streamed.tokens > 0
-    assert whole == CallSample(0.0)
+    assert whole == CallSample(0.0, 2.0, tokens=whole.tokens)
 
 
 async def test_failed_call_without_a_token_is_measured_with_its_waiting_time() -> None:

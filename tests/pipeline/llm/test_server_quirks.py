@@ -6,11 +6,11 @@ import pytest
 
 from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from pipeline.errors import ModelRefused, ModelUnavailable, PromptTooLong, SchemaNotOffered
-from pipeline.llm.chat_request import ServerQuirks, compose_request
+from pipeline.llm.chat_request import ServerQuirks, compose_request, find_bounds
 from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.llm.model_settings import ModelSettings, StageSettings, find_cache_kind
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
-from tests.fake_model_rules import AZURE_GPT, CACHE_ARGUMENTS, KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
+from tests.fake_model_rules import AZURE_GPT, CACHE_ARGUMENTS, KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, open_test_model
 
@@ -159,6 +159,48 @@ async def test_server_that_rejects_every_variant_raises() -> None:
     assert len(ask.server.requests) == 4
 
 
+BOUNDED = {
+    "type": "object",
+    "properties": {
+        "names": {"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": 3},
+        "year": {"type": "integer", "minimum": 1, "maximum": 999},
+    },
+    "required": ["names", "year"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(("profile", "left"), [
+    (OPENAI, {"maxItems", "minimum", "maximum", "maxLength"}),
+    (replace(OPENAI, bounds=frozenset({"maxItems", "minimum", "maximum"})), {"maxItems", "minimum", "maximum"}),
+    (replace(OPENAI, bounds=frozenset()), set()),
+    (replace(VLLM, bounds=frozenset(), system_role=True), set()),
+])  # fmt: skip
+async def test_bounds_that_a_server_rejects_are_left_out_of_schemas(profile: StrictProfile, left: set[str]) -> None:
+    call = replace(CALL, schema=BOUNDED)
+    async with open_test_model(lambda _: Reply("{}"), profile) as ask:
+        assert (await ask.complete(call)).text == "{}"
+        rejected = len(ask.server.rejected)
+        await ask.complete(call)
+        assert ask.model.structured("draft")
+
+    assert len(ask.server.rejected) == rejected
+    sent = ask.server.requests[-1].body["response_format"]["json_schema"]["schema"]
+    assert set(find_bounds(sent)) == left
+    assert sent["properties"]["names"]["items"]["type"] == "string"
+
+
+async def test_openai_gets_no_lengths_of_texts() -> None:
+    request = compose_request(replace(CALL, schema=BOUNDED), ModelSettings("m"), ServerQuirks(), shown=False)
+    assert set(find_bounds(request.arguments["response_format"])) == {"maxItems", "minimum", "maximum"}
+
+
+async def test_schema_in_a_prompt_has_no_bounds() -> None:
+    settings = ModelSettings("m", structured="json")
+    request = compose_request(replace(CALL, schema=BOUNDED), settings, ServerQuirks(), shown=False)
+    assert '"names": {"type": "array", "items": {"type": "string"}}' in request.arguments["messages"][0]["content"]
+
+
 async def test_rejected_schema_is_still_sent_to_another_model() -> None:
     refusing = answer_error(400, "response_format json_schema is not supported")
     async with open_test_model(in_turn(refusing, Reply("{}")), stages={"verify": StageSettings("other-model")}) as ask:
@@ -168,7 +210,7 @@ async def test_rejected_schema_is_still_sent_to_another_model() -> None:
 
 
 def _meaning(status: int, body: str, *, streamed: bool = True, quirks: ServerQuirks | None = None) -> object:
-    request = compose_request(SCHEMA_CALL, SETTINGS, quirks or ServerQuirks(), streamed=streamed)
+    request = compose_request(SCHEMA_CALL, SETTINGS, quirks or ServerQuirks(), shown=streamed)
     return interpret_refusal(ServerRefusal(status, body.encode()), request, SETTINGS)
 
 

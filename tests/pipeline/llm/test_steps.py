@@ -85,11 +85,11 @@ def test_event_lines_may_end_in_lf_cr_or_crlf(end: bytes, size: int) -> None:
     ],
 )
 def test_lone_surrogates_are_replaced_in_replies_and_requests(text: str, sent: str) -> None:
-    got = ReplyAccumulator(hold=False, streamed=False)
+    got = ReplyAccumulator(hold=False)
     got.add({"choices": [{"message": {"content": text}}]})
     got.end()
     call = ModelCall("x", (ChatMessage("user", text),))
-    request = compose_request(call, ModelSettings("m"), QuirkMemory().of("m"), streamed=False)
+    request = compose_request(call, ModelSettings("m"), QuirkMemory().of("m"), shown=False)
     assert (got.text, request.arguments["messages"][0]["content"]) == (sent, sent)
 
 
@@ -139,6 +139,6 @@ JSON = st.recursive(
 
 @given(JSON, st.booleans())
 def test_any_json_can_be_accumulated(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
-    got = ReplyAccumulator(hold=not streamed, streamed=streamed)
+    got = ReplyAccumulator(hold=not streamed)
     text = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
     assert text == got.text
