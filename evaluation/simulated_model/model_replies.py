@@ -131,9 +131,11 @@ def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[st
     return [*ended[:-1], ended[-1].rstrip()] if ended else ["None"]
 
 
-def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
-    sentence = f"I would say of {_find_topic(turn)} that it is so, {_FILLING}. "
-    return [(sentence * 100)[: length.tokens * CHARACTERS_A_TOKEN]]
+def _make_prose(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    about, room, text = _find_topic(turn), length.tokens * CHARACTERS_A_TOKEN, ""
+    while len(text) < room:
+        text += f"I would say of the {random.choice(_ASPECTS)} of {about} that it is {random.random()}, {_FILLING}. "
+    return [text[:room]]
 
 
 def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:

@@ -15,9 +15,10 @@ from random import Random
 from typing import Any
 
 from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
-from pipeline.llm.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.llm.model import CUT, LLM, BudgetMeter, ChatMessage, Finish, ModelCall, ModelReply
 from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
+from pipeline.replies.echo import find_echo, read_instructions
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.findings import SourcedFinding
@@ -108,7 +109,7 @@ class Prompter:
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         load = self._load(template, facts)
         structured = form.schema is not None and self.llm.structured(stage)
-        again: tuple[ChatMessage, ...] = ()
+        again: _Retry | None = None
         while True:
             call = self._call(template, load, stage, schema=form.schema if structured else None, again=again)
             try:
@@ -120,27 +121,27 @@ class Prompter:
             except PromptTooLong as error:
                 load = _truncate_or_raise(load, error)
             except _UnreadableReply as error:
-                if again:
-                    raise _final_error(error, stage) from error
-                again = _retry_messages(error)
+                again = _plan_retry(error, again, stage)
 
     async def stream(
         self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
     ) -> AsyncIterator[T]:
         load = self._load(template, facts)
-        again: tuple[ChatMessage, ...] = ()
+        again: _Retry | None = None
+        begun = False
         while True:
             call = self._call(template, load, stage, again=again)
             try:
                 async with close_stream(self._values(call, template, load, deepcopy(splitter))) as values:
                     async for value in values:
+                        begun = True
                         yield value
             except PromptTooLong as error:
                 load = _truncate_or_raise(load, error)
             except _UnreadableReply as error:
-                if again:
-                    raise _final_error(error, stage) from error
-                again = _retry_messages(error)
+                if begun:
+                    raise
+                again = _plan_retry(error, again, stage)
             else:
                 return
 
@@ -155,33 +156,40 @@ class Prompter:
         stage: str,
         *,
         schema: Mapping[str, Any] | None = None,
-        again: tuple[ChatMessage, ...] = (),
+        again: "_Retry | None",
     ) -> ModelCall:
         mode = PromptMode(
             schema is not None, self.student, load.examples, self.tone, folder=self.folder, sharing=self.sharing
         )
         facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
         prompt = render_prompt(template, facts, mode, self.now, Random(self._seed), load.demos)  # noqa: S311 - see `_seed`
-        return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens, shared=prompt.shared)
+        messages = (*prompt.messages, *(again.messages if again else ()))
+        varied = again is not None and again.varied
+        return ModelCall(stage, messages, schema, prompt.max_tokens, shared=prompt.shared, varied=varied)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
         with self._recorded(call, template, load) as (noted, outcome):
             reply = await self.llm.complete(noted, self.spent)
             outcome.update(_reply_facts(reply))
-            return _parse_reply(reply, form, structured=call.schema is not None)
+            return _parse_reply(reply, form, call)
 
     async def _values(
         self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
     ) -> AsyncGenerator[T, None]:
-        pieces: list[str] = []
+        pieces, begun, instructions = list[str](), False, _read_instructions(call)
         with self._recorded(call, template, load) as (noted, outcome):
             try:
                 async with close_stream(self._pieces(noted, outcome)) as stream:
                     async for piece in stream:
                         pieces.append(piece)
-                        for value in splitter.feed(piece):
+                        new = splitter.feed(piece)
+                        if new and find_echo("".join(pieces), instructions) is not None:
+                            break
+                        for value in new:
+                            begun = True
                             yield value
-                for value in splitter.close():
+                fault = _find_nonsense("".join(pieces), outcome.get("finish", "stop"), call, instructions)
+                for value in _end_values(splitter, fault, begun=begun, cut=outcome.get("finish") in CUT):
                     yield value
             except UnreadableReply as error:
                 reply = ModelReply("".join(pieces), "", finish=outcome.get("finish", "stop"))
@@ -232,16 +240,44 @@ class _UnreadableReply(UnreadableReply):
         self.reply = reply
 
 
-def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -> T:
-    text = reply.text
-    if not text.strip():
+def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
+    """Parse a reply: of one that was cut off or ends in an echo of the prompt, the complete items before that."""
+    if not reply.text.strip():
         raise _UnreadableReply("it is empty", reply)
-    if len(text) > MAX_REPLY:
+    if len(reply.text) > MAX_REPLY:
         raise _UnreadableReply("it is far too long", reply)
+    if reply.finish == "loop" and not call.varied:
+        raise _UnreadableReply("it repeats itself", reply)
+    echo = find_echo(reply.text, _read_instructions(call))
+    text, cut = reply.text[:echo], reply.finish in CUT or echo is not None
+    if not text.strip():
+        raise _UnreadableReply("it repeats the instructions", reply)
     try:
-        return form.from_json(extract_json_object(text)) if structured else form.from_text(text)
+        if call.schema is not None:
+            return form.from_json(extract_json_object(text, cut=cut))
+        return form.from_text(text.rpartition("\n")[0] or text if cut else text)
     except UnreadableReply as error:
         raise _UnreadableReply(str(error), reply) from error
+
+
+def _read_instructions(call: ModelCall) -> str:
+    """Return the texts of a call that no reply repeats: its instructions, and the fault of the reply before."""
+    turns = [message.text for message in call.messages if message.role == "user"]
+    return read_instructions(call.messages[0].text, "\n".join(turns[-1:]))
+
+
+def _find_nonsense(text: str, finish: Finish, call: ModelCall, instructions: str) -> str:
+    """Return why a reply is not to be read to its end; empty if it is."""
+    if find_echo(text, instructions) is not None:
+        return "it repeats the instructions"
+    return "it repeats itself" if finish == "loop" and not call.varied else ""
+
+
+def _end_values(splitter: ReplySplitter[T], fault: str, *, begun: bool, cut: bool) -> tuple[T, ...]:
+    """Return the last values of a stream; none if it ended in nonsense. Raises `UnreadableReply`."""
+    if fault and not begun:
+        raise UnreadableReply(fault)
+    return () if fault else splitter.close(cut=cut)
 
 
 def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
@@ -251,18 +287,27 @@ def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
     return smaller
 
 
-def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    """How a call is made again: with its fault in words, or with a penalty for repetition."""
+
+    messages: tuple[ChatMessage, ...] = ()
+    varied: bool = False
+
+
+def _plan_retry(error: _UnreadableReply, before: _Retry | None, stage: str) -> _Retry:
+    """Return how to make a call again; raise the final error if that was done before."""
+    if before:
+        raise UnreadableReply(
+            f"The model's reply at the step “{stage}” could not be read, twice: {error}.",
+            hint="`footnote doctor --model` shows which settings suit this model.",
+        ) from error
+    if error.reply.finish == "loop":
+        return _Retry(varied=True)
     cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
     shown = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
     fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."
-    return (*shown, ChatMessage("user", fault))
-
-
-def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
-    return UnreadableReply(
-        f"The model's reply at the step “{stage}” could not be read, twice: {error}.",
-        hint="`footnote doctor --model` shows which settings suit this model.",
-    )
+    return _Retry((*shown, ChatMessage("user", fault)))
 
 
 def _reply_facts(reply: ModelReply) -> dict[str, Any]:

@@ -243,6 +243,11 @@ class SentenceSplitter:
         self._held = None
 
 
+def is_ended(sentence: str) -> bool:
+    """Return whether a sentence is complete: whether it ends in a full stop or the like."""
+    return bool(_SENTENCE_END.match(sentence.rstrip("\"'”’»)]*_")[-1:]))
+
+
 @lru_cache(maxsize=128)
 def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
     """Return a sentence without its marks and markup, and the numbers in 1..count that its marks name."""

@@ -33,8 +33,8 @@ class ReplySplitter(Protocol[T_co]):
         """Take the next piece of the reply, and return the values that have become certain with it."""
         ...
 
-    def close(self) -> tuple[T_co, ...]:
-        """Return the last values at the end of the reply.
+    def close(self, *, cut: bool = False) -> tuple[T_co, ...]:
+        """Return the last values, of a `cut` reply without an incomplete one.
 
         Raises `UnreadableReply`, but only if no value was returned before.
         """
@@ -52,8 +52,9 @@ _NUMBER_RANGE = lazy_compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?")
 _NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no facts", "unrelated", ""})
 
 
-def extract_json_object(text: str) -> Mapping[str, Any]:
-    """Return the first JSON object in a text. Raises `UnreadableReply`."""
+def extract_json_object(text: str, *, cut: bool = False) -> Mapping[str, Any]:
+    """Return the first JSON object in a text; of a `cut` one, the complete items. Raises `UnreadableReply`."""
+    text = _close_json(text) if cut else text
     decoder, start = json.JSONDecoder(), text.find("{")
     for _ in range(MAX_JSON_STARTS):
         if start < 0:
@@ -66,6 +67,24 @@ def extract_json_object(text: str) -> Mapping[str, Any]:
         if isinstance(found, dict):
             return found
     raise UnreadableReply("there is no complete JSON object in it")
+
+
+_JSON_TOKEN = lazy_compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[][{}]')
+
+
+def _close_json(text: str) -> str:
+    """Return the beginning of a JSON text up to the last whole item of a list, closed; unchanged without any."""
+    closing, whole = list[str](), text
+    for token in _JSON_TOKEN.finditer(text):
+        if token[0] in {"{", "["}:
+            closing.append("}" if token[0] == "{" else "]")
+        elif closing and token[0] == closing[-1]:
+            closing.pop()
+            if closing[-1:] == ["]"]:
+                whole = text[: token.end()] + "".join(reversed(closing))
+            elif not closing:
+                return text  # it is complete
+    return whole
 
 
 def get_field(found: Any, name: str, kind: type | tuple[type, ...]) -> Any:
@@ -145,10 +164,20 @@ def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "object", "properties": properties, **closed}
 
 
-def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"type": "array", "items": items}
+def list_schema(items: Mapping[str, Any], most: int, *, least: int = 0) -> Mapping[str, Any]:
+    """Return the schema of a list. Bounds do not depend on the turn: servers compile and keep each schema."""
+    return {"type": "array", "items": items, **({"minItems": least} if least else {}), "maxItems": most}
 
 
-STRING: Mapping[str, Any] = {"type": "string"}
-INTEGER: Mapping[str, Any] = {"type": "integer"}
+def string_schema(most: int) -> Mapping[str, Any]:
+    """Return the schema of a text of at most so many characters, fewer than the 2,000 that llama.cpp allows."""
+    return {"type": "string", "maxLength": most}
+
+
+def integer_schema(least: int, most: int) -> Mapping[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
 BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
+TIME = string_schema(10)  # "recent", "none", or a year
+SENTENCE_NUMBERS = list_schema(integer_schema(1, 999), 12)

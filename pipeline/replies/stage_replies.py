@@ -8,14 +8,16 @@ from typing import Any, Literal
 
 from pipeline.errors import UnreadableReply
 from pipeline.replies.abstention import is_about_notes, is_abstention
-from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter
+from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter, is_ended
+from pipeline.replies.echo import has_delimiter, is_bare_date
 from pipeline.replies.reply_format import (
     BOOLEAN,
-    INTEGER,
-    STRING,
+    SENTENCE_NUMBERS,
+    TIME,
     ReplyFormat,
     find_labelled,
     get_field,
+    integer_schema,
     is_nothing,
     list_schema,
     object_schema,
@@ -23,8 +25,10 @@ from pipeline.replies.reply_format import (
     parse_numbers,
     split_items,
     split_lines,
+    string_schema,
     strip_emphasis_marks,
 )
+from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import SearchQuery
 
@@ -68,7 +72,7 @@ def _build_query(text: str, time: str) -> SearchQuery:
 
 @cache
 def query_format() -> ReplyFormat[SearchQuery | None]:
-    schema = object_schema(search=BOOLEAN, query=STRING, time=STRING)
+    schema = object_schema(search=BOOLEAN, query=string_schema(MAX_QUERY), time=TIME)
     return ReplyFormat(schema, from_json=_query_from_json, from_text=_query_from_text)
 
 
@@ -87,7 +91,11 @@ class Bullet:
     sentences: tuple[int, ...]
 
 
-def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
+MAX_BULLETS = 8  # of one passage
+MAX_STATEMENT = 600  # characters of a bullet, or of a claim; longer claims are dropped
+
+
+def bullets_format(count: int, passages: int = 1) -> ReplyFormat[tuple[Bullet, ...]]:
     """Return the format of a reply in bullets that name the sentences they rest on, numbered from 1 to `count`.
 
     A reply without bullets is valid: no sentence is relevant. If there are bullets, one at least must name a sentence.
@@ -100,7 +108,8 @@ def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
             bullets.append(Bullet(strip_emphasis_marks(text), parse_number_list(named, count)))
         return _validate_bullets(bullets)
 
-    schema = object_schema(bullets=list_schema(object_schema(text=STRING, sentences=list_schema(INTEGER))))
+    bullet = object_schema(text=string_schema(MAX_STATEMENT), sentences={**SENTENCE_NUMBERS, "minItems": 1})
+    schema = object_schema(bullets=list_schema(bullet, MAX_BULLETS * passages))
     return ReplyFormat(schema, from_json=from_json, from_text=lambda text: _bullets_from_text(text, count))
 
 
@@ -124,13 +133,16 @@ def _bullet_from_line(line: str, count: int) -> Bullet:
 
 
 def _validate_bullets(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
-    bullets = tuple(bullet for bullet in found if not is_nothing(bullet.text))
+    bullets = tuple(dict.fromkeys(bullet for bullet in found if not is_nothing(bullet.text)))
     if bullets and not any(bullet.sentences for bullet in bullets):
         raise UnreadableReply("no bullet names a numbered sentence that it rests on")
-    return bullets
+    own = tuple(bullet for bullet in bullets if not has_delimiter(bullet.text))
+    if bullets and not own:
+        raise UnreadableReply("no bullet says what a sentence says")
+    return own
 
 
-MAX_CLAIM = 600  # characters of a claim; longer ones are dropped
+MAX_CLAIMS = 16
 MAX_CLAIM_LIST = 8_000
 """Characters of a streamed list that are read, in whole lines: each new line causes all to be parsed again."""
 _CLAIM_TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
@@ -174,14 +186,15 @@ def _says_nothing(text: str) -> bool:
 
 
 def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
-    by_text = {claim.text: claim for claim in claims if not is_nothing(claim.text) and len(claim.text) <= MAX_CLAIM}
-    return tuple(by_text.values())
+    by_text = {claim.text: claim for claim in claims if len(claim.text) <= MAX_STATEMENT}
+    empty = (is_nothing, is_bare_date, has_delimiter)
+    return tuple(claim for text, claim in by_text.items() if not any(test(text) for test in empty))
 
 
 @cache
 def claims_format() -> ReplyFormat[tuple[TimedClaim, ...]]:
     return ReplyFormat(
-        object_schema(claims=list_schema(object_schema(text=STRING, time=STRING))),
+        object_schema(claims=list_schema(object_schema(text=string_schema(MAX_STATEMENT), time=TIME), MAX_CLAIMS)),
         from_json=lambda found: _keep_claims(map(_claim_from_json, get_field(found, "claims", list))),
         from_text=_claims_from_text,
     )
@@ -213,8 +226,8 @@ class ClaimSplitter:
         claims = _parse_claim_list(ended)
         return self._new(claims if _TRAILING_TIME.search(last) else claims[:-1])
 
-    def close(self) -> tuple[TimedClaim, ...]:
-        claims = self._new(_parse_claim_list(self._text))
+    def close(self, *, cut: bool = False) -> tuple[TimedClaim, ...]:
+        claims = self._new(_parse_claim_list(self._text.rpartition("\n")[0] if cut else self._text))
         if not self._given and not _says_nothing(self._text):
             raise UnreadableReply(_NO_LIST_FAULT)
         return claims
@@ -226,36 +239,51 @@ class ClaimSplitter:
 
 
 NOTHING_REPLY = "NOTHING"  # the reply if no note helps
+EXAMPLE_LANGUAGES = frozenset({"en", "de"})  # of the worked examples, into which weak models drift
+_SOURCE_BEHIND = lazy_compile(r"\s*\(from: [^()\n]*(?:\([^()\n]*\))?\)")
 
 
 class DraftSplitter:
     """Splits a draft over `count` notes into sentences; yields none if the draft says that no note helps.
 
-    Models often put a mark only after the last of several sentences from a note. So a sentence without a mark gets the
-    marks of the next sentence; a block of code does not.
+    A sentence without a mark borrows those of the next, as models often mark only the last sentence from a note; a
+    block of code does not. Repeated sentences are skipped, and so are those in the language of a worked example that is
+    none of the `spoken` ones, if these are known.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, spoken: frozenset[str] = frozenset()) -> None:
         self._splitter = SentenceSplitter(count)
+        self._foreign = EXAMPLE_LANGUAGES - spoken if spoken else frozenset[str]()
         self._held: list[MarkedSentence] = []
+        self._seen = set[str]()
         self._cites = False
+        self._drifts = False
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
         return tuple(self._release(self._splitter.feed(piece)))
 
-    def close(self) -> tuple[MarkedSentence, ...]:
-        released = tuple(self._release(self._splitter.close()))
+    def close(self, *, cut: bool = False) -> tuple[MarkedSentence, ...]:
+        left = self._splitter.close()
+        incomplete = cut and bool(left) and not is_ended(left[-1].text)
+        released = tuple(self._release(left[:-1] if incomplete else left))
         if self._cites:
             return released + tuple(_drop_nothing(self._held))
+        if self._drifts:
+            raise UnreadableReply("it is in another language than was asked for")
         if not any(_is_nothing_reply(sentence) or is_abstention(sentence.text) for sentence in self._held):
             raise UnreadableReply(
-                "no sentence has the number of a note in brackets behind it, such as [1]; "
+                "no sentence has the number of a note in square brackets behind it; "
                 f"where no note helps, the whole reply is the one word {NOTHING_REPLY}"
             )
         return ()
 
     def _release(self, sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
-        for sentence in sentences:
+        for sentence in map(_strip_source, sentences):
+            drifts = bool(self._foreign) and detect_language(sentence.text) in self._foreign
+            self._drifts = self._drifts or drifts
+            if drifts or sentence.text in self._seen or has_delimiter(sentence.text):
+                continue
+            self._seen.add(sentence.text)
             if not sentence.numbers:
                 self._held.append(sentence)
                 continue
@@ -274,12 +302,18 @@ def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentenc
             yield sentence
 
 
+def _strip_source(sentence: MarkedSentence) -> MarkedSentence:
+    """Return a sentence without the place that its note is from, which weak models copy with the note."""
+    return replace(sentence, text=_SOURCE_BEHIND.sub("", sentence.text))
+
+
 def _is_nothing_reply(sentence: MarkedSentence) -> bool:
     return sentence.text.strip(" .!*\"'") == NOTHING_REPLY
 
 
 CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
 PERFECT_SCORE = 100
+MAX_REMARK = 400  # characters
 GOOD_SCORE = 90  # a draft with this score by every criterion is not refined: that would cost a call and improve little
 _SCORE = lazy_compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
 
@@ -321,7 +355,7 @@ def _point_from_text(name: str, text: str) -> CriterionScore:
 
 @cache
 def feedback_format(criteria: tuple[str, ...] = CRITERIA) -> ReplyFormat[Feedback]:
-    point = object_schema(remark=STRING, score=INTEGER)
+    point = object_schema(remark=string_schema(MAX_REMARK), score=integer_schema(0, PERFECT_SCORE))
     return ReplyFormat(
         object_schema(**{_criterion_key(name): point for name in criteria}),
         from_json=lambda found: Feedback(tuple(_point_from_json(name, found) for name in criteria)),

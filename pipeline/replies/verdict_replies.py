@@ -11,15 +11,14 @@ from typing import Any
 
 from pipeline.errors import UnreadableReply
 from pipeline.replies.reply_format import (
-    INTEGER,
-    STRING,
+    SENTENCE_NUMBERS,
     ReplyFormat,
     find_labelled,
     get_field,
-    list_schema,
     object_schema,
     parse_number_list,
     parse_numbers,
+    string_schema,
 )
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Verdict
@@ -52,6 +51,9 @@ _MENTIONED_SENTENCES = lazy_compile(
 )
 
 
+MAX_REASONING = 800  # characters
+
+
 @dataclass(frozen=True, slots=True)
 class Verification:
     verdict: Verdict
@@ -61,10 +63,10 @@ class Verification:
 
 def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verification]:
     """Return the format of a verification against `count` numbered sentences, with or without reasoning before it."""
-    before = {"reasoning": STRING} if reasoned else {}
+    before = {"reasoning": string_schema(MAX_REASONING)} if reasoned else {}
     verdicts = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
     return ReplyFormat(
-        object_schema(**before, sentences=list_schema(INTEGER), verdict=verdicts),
+        object_schema(**before, sentences=SENTENCE_NUMBERS, verdict=verdicts),
         from_json=lambda found: _verification_from_json(found, count, reasoned=reasoned),
         from_text=lambda text: _verification_from_text(text, count),
     )
@@ -92,9 +94,11 @@ def _build_verification(
 ) -> Verification:
     if verdict is None:
         raise UnreadableReply("it ends in none of SUPPORTS, REFUTES and NOT ENOUGH INFO")
-    if verdict is Verdict.SUPPORTS and not sentences and count != 1:
-        raise UnreadableReply("it does not name the numbers of the sentences that support the claim")
-    return Verification(verdict, sentences or ((1,) if verdict is Verdict.SUPPORTS else ()), reasoning.strip())
+    if verdict is Verdict.SUPPORTS and not sentences:
+        sentences = (1,) if count == 1 else find_mentioned_sentences(reasoning, count)
+        if not sentences:
+            raise UnreadableReply("it does not name the numbers of the sentences that support the claim")
+    return Verification(verdict, sentences, reasoning.strip())
 
 
 def _find_last_verdict(text: str) -> Verdict | None:
@@ -141,6 +145,7 @@ _MAY_HEDGE = lazy_compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
 _HEDGE_WORDS = 4  # words within which “in part”, “to some extent” or “NOT ENOUGH INFO” would be complete
 _OTHER_VERDICT = lazy_compile(rf"\W*({ANY_VERDICT})(?![\w-])")
 _QUESTIONED = lazy_compile(r"\W*?[?/]")
+_NEXT_LINE = lazy_compile(r"\n\s*\S[^\n]{20}")  # enough of it to see whether it has another verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +171,23 @@ class VerdictSplitter:
         self._text += piece
         return tuple(self._news(ended=False))
 
-    def close(self) -> tuple[ClaimRuling, ...]:
-        self._text += "\n"  # ends the last word
-        news = tuple(self._news(ended=True))
+    def close(self, *, cut: bool = False) -> tuple[ClaimRuling, ...]:
+        if not cut:
+            self._text += "\n"  # ends the last word
+        news = tuple(self._news(ended=not cut))
         return news if self._ruled else self._read_whole()
 
     def _read_whole(self) -> tuple[ClaimRuling, ...]:
         """Parse a reply on one claim whose verdict is not at the start of a line."""
         if self._claims > 1:
-            raise UnreadableReply("no line opens with the number of a claim and its verdict, such as “1. SUPPORTS [2]”")
+            raise UnreadableReply("no line opens with the number of a claim and its verdict")
         read = self._whole.from_text(self._text)
         return ClaimRuling(1, replace(read, reasoning=""), whole=False), ClaimRuling(1, read, whole=True)
 
     def _news(self, *, ended: bool) -> Iterator[ClaimRuling]:
         heads, seen = list(self._head.finditer(self._text)), set[int]()
+        if len({head[1] for head in heads}) > self._claims:  # it repeats the worked examples
+            raise UnreadableReply("it has more verdicts than there are claims")
         for place, head in enumerate(heads):
             number, last = int(head[1] or 1), place + 1 == len(heads)
             if not 1 <= number <= self._claims or number in self._ended | seen:
@@ -187,7 +195,7 @@ class VerdictSplitter:
             seen.add(number)  # of several verdicts on one claim the first counts
             rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
             if number not in self._ruled:
-                verdict = self._decide(head[2], rest, over=over)
+                verdict = self._decide(head[2], rest, over=over, last=number == self._claims)
                 if verdict is None:
                     continue
                 self._ruled[number] = verdict
@@ -197,8 +205,8 @@ class VerdictSplitter:
                 reasoning = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
                 yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
 
-    def _decide(self, said: str, rest: str, *, over: bool) -> Verification | None:
-        """Return the verification from a verdict, `said`, and the text after it; None if uncertain yet, or invalid."""
+    def _decide(self, said: str, rest: str, *, over: bool, last: bool) -> Verification | None:
+        """Return the verification that a verdict and the text after it make; None while uncertain, or if invalid."""
         verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
         if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None
@@ -206,6 +214,8 @@ class VerdictSplitter:
             return Verification(Verdict.NOT_ENOUGH_INFO)
         if verdict is Verdict.NOT_ENOUGH_INFO:
             return Verification(verdict)
+        if last and not over and verdict is Verdict.SUPPORTS and not _NEXT_LINE.search(rest) and not reason.strip():
+            return None  # a verdict on one claim too many may follow
         named = parse_numbers(marks, self._sentences)
         if not named and not over:
             return None

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
-from pipeline.replies.stage_replies import bullets_format, query_format
+from pipeline.replies.stage_replies import MAX_BULLETS, bullets_format, query_format
 from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_day
 from pipeline.stages.passage_order import MOST_READ, order_by_logits, read_passages
@@ -62,7 +62,6 @@ async def _retrieve_relevant(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
 
 QUERY_SEPARATOR = "|"  # as the model writes it if a question has two parts
 MAX_QUERIES = 2
-MAX_BULLETS = 8  # of one passage
 
 
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
@@ -208,7 +207,7 @@ async def _summarise_group(
     sentences = collect_sentences(hits)
     if not sentences:
         return ()
-    form = bullets_format(len(sentences))
+    form = bullets_format(len(sentences), len(hits))
     bullets = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
     findings: list[SourcedFinding] = []
     for bullet in bullets[: MAX_BULLETS * len(hits)]:

@@ -24,7 +24,14 @@ from evaluation.answers.question_sets import has_all_strings
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
-from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
+from pipeline.replies.reply_format import (
+    ReplyFormat,
+    get_field,
+    integer_schema,
+    list_schema,
+    object_schema,
+    string_schema,
+)
 from pipeline.stages.findings import collect_sentences
 from storage.database.document_versions import StoredVersion
 from storage.language.words import content_terms
@@ -246,7 +253,7 @@ def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[Own
             get_field(found, "unanswered", str),
         )
 
-    shape = object_schema(question=STRING, answer=STRING, sentence={"type": "integer"})
-    return ReplyFormat(
-        object_schema(questions=list_schema(shape), unanswered=STRING), from_json=from_json, from_text=from_text
-    )
+    line = string_schema(400)
+    shape = object_schema(question=line, answer=line, sentence=integer_schema(1, 999))
+    schema = object_schema(questions=list_schema(shape, 12), unanswered=line)
+    return ReplyFormat(schema, from_json=from_json, from_text=from_text)

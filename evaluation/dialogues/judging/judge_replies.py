@@ -8,12 +8,12 @@ from typing import Any
 from pipeline.errors import UnreadableReply
 from pipeline.replies.reply_format import (
     BOOLEAN,
-    INTEGER,
-    STRING,
     ReplyFormat,
     find_labelled,
     get_field,
+    integer_schema,
     object_schema,
+    string_schema,
 )
 
 SCALES: Mapping[str, tuple[int, int]] = {
@@ -56,7 +56,8 @@ def grade_format(scale: str) -> ReplyFormat[Grade]:
     def from_json(found: Any) -> Grade:
         return build(get_field(found, "score", int), get_field(found, "reasoning", str))
 
-    return ReplyFormat(object_schema(reasoning=STRING, score=INTEGER), from_json=from_json, from_text=from_text)
+    schema = object_schema(reasoning=string_schema(MAX_REASONING), score=integer_schema(lowest, highest))
+    return ReplyFormat(schema, from_json=from_json, from_text=from_text)
 
 
 def _parse_answered(text: str) -> bool:
@@ -69,7 +70,7 @@ def _parse_answered(text: str) -> bool:
 
 
 ANSWERED: ReplyFormat[bool] = ReplyFormat(
-    object_schema(reasoning=STRING, answered=BOOLEAN),
+    object_schema(reasoning=string_schema(MAX_REASONING), answered=BOOLEAN),
     from_json=lambda found: bool(get_field(found, "answered", bool)),
     from_text=_parse_answered,
 )

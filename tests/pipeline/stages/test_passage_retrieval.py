@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kit import Limits
+from pipeline.replies.stage_replies import MAX_BULLETS
 from pipeline.stages.passage_retrieval import (
-    MAX_BULLETS,
     rank_by_time,
     retrieve_for_query,
     retrieve_passages,
