@@ -183,6 +183,12 @@ class TurnResult:
     """Documents behind the earlier turns that it remembered; the record stores them with the question."""
     pinned: PinMark | None = None  # set if a pinned answer was shown and no system was run
     effort: Effort | None = None  # how much was done for an answer; None for a check, or if none was started
+    quoted_because: Failure | None = None  # why the model did not answer, so that only quotations were looked for
+
+    @property
+    def fault(self) -> Failure | None:
+        """Why the turn failed, or why its model did, so that it was finished without one."""
+        return self.failure or self.quoted_because
 
     @property
     def cited_documents(self) -> frozenset[DocumentId]:

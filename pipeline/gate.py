@@ -77,6 +77,11 @@ class Recorder:
         return tuple(replace(noted.step, began=round((noted.began - self._began) * 1000, 3)) for noted in ordered)
 
     @property
+    def misread(self) -> bool:
+        """Return whether a reply of the model could not be read."""
+        return any(str(noted.step.facts.get("error", "")).startswith("UnreadableReply") for noted in self._noted)
+
+    @property
     def found(self) -> Mapping[str, Hit]:
         """Every passage retrieved in this turn by its id, as first found; a live read-only view."""
         return MappingProxyType(self._found)

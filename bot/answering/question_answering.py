@@ -86,7 +86,7 @@ async def _take_turn(app: App, request: TurnRequest, tell: Callable[[Event], Non
         started, tools = time.monotonic(), build_tools(app, turn, task.supports, tell)
         outcome = Outcome(Status.CANCELLED)
         try:
-            outcome = await run_system(app, turn, tools, task.choose(turn.system))
+            outcome = await run_system(app, turn, tools, task.choose)
         except Exception as error:
             outcome = Outcome(Status.FAILED, describe_bug(error))
             raise
@@ -147,6 +147,7 @@ async def _close_turn(
         _list_documents(turn.talk.earlier),
         pinned=outcome.pinned,
         effort=turn.effort,
+        quoted_because=outcome.quoted_because,
     )
     await app.audit.append(*build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken))
     return result

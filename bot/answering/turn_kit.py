@@ -10,7 +10,7 @@ raises them.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -28,11 +28,15 @@ from ingest.types import SourceUnavailable
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
+    ModelUnavailable,
     NotAClaim,
     PipelineError,
+    PromptTooLong,
     QuestionTooLong,
     QuestionWithoutWords,
+    SchemaNotOffered,
     SearchUnavailable,
+    UnreadableReply,
 )
 from pipeline.gate import Exists, Gate, Recorder, Verify
 from pipeline.kit import (
@@ -53,7 +57,8 @@ from pipeline.kit import (
 from pipeline.llm.model import BudgetMeter
 from pipeline.prompts.demo_ranking import TurnDemos
 from pipeline.stages.draft.sentence_judging import SentenceJudge
-from pipeline.types import Conversation, Event, Status
+from pipeline.systems import DEFAULT_WITHOUT_MODEL, find_system
+from pipeline.types import CitedSentence, Conversation, Event, Status
 from storage.errors import StorageError, contain_panics
 from storage.language.words import words
 from storage.manifest import Manifest
@@ -61,7 +66,12 @@ from storage.types import Document, Hit, LogEntry, SearchQuery, is_web_corpus
 
 EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors that are not bugs
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
-TOO_SLOW = "too_slow"
+TOO_SLOW, UNCONFIRMED = "too_slow", "unconfirmed_reply"
+_MODEL_FAULTS = {TOO_SLOW, *(fault.kind for fault in (
+    BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply,
+))}  # fmt: skip
+"""Kinds of failures after which a turn is finished without the model."""
+QUOTING_SECONDS = 10.0  # how long that may take, after the turn's own time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -102,6 +112,7 @@ class Outcome:
     failure: Failure | None = None
     pinned: PinMark | None = None  # set if a pinned answer was shown instead of running the system
     introduction: str = ""  # the bot's introduction of itself, if the question asked for one
+    quoted_because: Failure | None = None  # why the model failed, so that the turn was finished without it
 
 
 def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
@@ -185,12 +196,44 @@ def _build_model_calls(
     return _ModelCalls(prompter.ask, prompter.stream, verify, app.llm.busy)
 
 
-async def run_system(app: App, turn: PreparedTurn, tools: TurnTools, system: System) -> Outcome:
-    """Show the answer that is pinned to the question; if there is none, run the system.
+async def run_system(
+    app: App, turn: PreparedTurn, tools: TurnTools, choose: Callable[[SystemEntry], System]
+) -> Outcome:
+    """Run the function that `choose` picks of the system. Raises errors that are bugs.
 
-    If the question is small talk about the bot, introduce the bot. Errors that are bugs are raised.
+    If the model fails or writes nothing that the documents confirm, the turn is finished as without a model: the asker
+    gets no less than a quotation.
     """
-    limit, talk, pinned = turn.limits.seconds, turn.talk, None
+    outcome = await _run_guarded(app, turn, tools, choose(turn.system), turn.limits.seconds)
+    why = _find_model_fault(outcome, turn, tools) if app.llm and turn.system.calls else None
+    if not why:
+        return outcome
+
+    async def say(sentence: CitedSentence) -> bool:
+        return any(sentence.text == said.text for said in tools.gate.spoken) or await tools.kit.say(sentence)
+
+    quoting = replace(tools, kit=replace(tools.kit, say=say))
+    quoted = await _run_guarded(app, turn, quoting, choose(find_system(DEFAULT_WITHOUT_MODEL)), QUOTING_SECONDS)
+    if tools.gate.spoken:
+        return Outcome(Status.ANSWERED, quoted_because=why)
+    return replace(quoted, quoted_because=why) if outcome.failure and not quoted.failure else outcome
+
+
+def _find_model_fault(outcome: Outcome, turn: PreparedTurn, tools: TurnTools) -> Failure | None:
+    """Return why the model did not answer, though it might have; None if it did, or had nothing to answer with."""
+    if outcome.failure:
+        return outcome.failure if outcome.failure.kind in _MODEL_FAULTS else None
+    useless = turn.task == "ask" and outcome.status is not Status.ANSWERED
+    if not (useless and (tools.recorder.misread or tools.gate.withheld)):
+        return None
+    kind = "unreadable_reply" if tools.recorder.misread else UNCONFIRMED
+    hint = "`footnote doctor --model` shows how well this model does."
+    return Failure(kind, find_apology(kind, turn.talk.question.language), hint)
+
+
+async def _run_guarded(app: App, turn: PreparedTurn, tools: TurnTools, system: System, limit: float) -> Outcome:
+    """Show the answer that is pinned to the question, or else run the system. Raises errors that are bugs."""
+    talk, pinned = turn.talk, None
     try:
         with contain_panics():
             async with asyncio.timeout(limit):
@@ -206,7 +249,7 @@ async def run_system(app: App, turn: PreparedTurn, tools: TurnTools, system: Sys
                 return Outcome(status, introduction=text)
     except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline
-        return Outcome(*classify_error(error, talk.question.language, seconds=limit, late=late))
+        return Outcome(*classify_error(error, talk.question.language, seconds=turn.limits.seconds, late=late))
 
 
 def build_search(app: App, scope: Sequence[str]) -> Search:

@@ -110,7 +110,7 @@ def build_closing_entries(
         "seconds": result.seconds,
         "failure": result.failure,
     }
-    body |= {name: value for name in ("effort", "pinned") if (value := getattr(result, name))}
+    body |= {name: value for name in ("effort", "pinned", "quoted_because") if (value := getattr(result, name))}
     entries = (_build_step(result.answer_id, step) for step in steps)
     return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
@@ -264,6 +264,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "failure": body.get("failure"),
         "pinned": body.get("pinned"),
         "effort": body.get("effort"),
+        "quoted_because": body.get("quoted_because"),
     }
     result: TurnResult = _adapter(TurnResult).validate_python(fields_read)
     return result

@@ -60,6 +60,14 @@ def render_failure(status: Status, failure: Failure, language: str) -> str:
     return f"{sentence}{again}" if sentence.endswith("。") else f"{sentence} {again}"
 
 
+def render_only_quoted(why: Failure | None, language: str) -> str:
+    """Return the line above an answer whose model failed, so that only quotations were looked for; empty for none."""
+    if not why:
+        return ""
+    sentence, quoted = find_apology(why.kind, language), translate("only_quoted", language)
+    return f"{sentence}{'' if sentence.endswith('。') else ' '}{quoted}".strip()
+
+
 def render_left_out(withheld: int, total: int, language: str) -> str:
     """Return the sentence that says how many statements of an answer were withheld as unconfirmed."""
     return translate("withheld", language, withheld=withheld, total=total)

@@ -188,7 +188,7 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         read_sentences(closing, "withheld"),
         tuple(map(_read_source, _objects(closing.get("citations")))),
         tuple(map(_read_page, _objects(closing.get("nearest")))),
-        _object(closing.get("failure")),
+        _object(closing.get("failure") or closing.get("quoted_because")),
         _object(closing.get("usage")),
         events,
         any(event.kind == EntryKind.EDITED.value and event.facts.get("retracted") for event in events),

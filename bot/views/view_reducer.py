@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bot.types import PinMark, TurnResult
-from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
+from bot.views.catalog import list_asked_claims, render_left_out, render_only_quoted, render_reason, translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (
     Button,
@@ -104,7 +104,7 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
     return View(
         view.ticket,
         language,
-        notice=view.notice,
+        notice="\n".join(filter(None, (view.notice, render_only_quoted(result.quoted_because, language)))),
         collapsed=render_pin(result.pinned, language) or _summarize_claims(answer.claims, language),
         text="" if sentences else result.text,
         sentences=sentences,

@@ -180,9 +180,9 @@ async def ask_system(
         because=f"evaluation {manifest.id}",
         seed=seed,
     )
-    done = await answer(app, request, report)
-    if done.failure and done.failure.kind in _OUTAGES:
-        raise stop_run(done.failure.message)
+    done = await answer(app, request, tell)
+    if done.fault and done.fault.kind in _OUTAGES:
+        raise stop_run(done.fault.message)
     entries = await app.audit.turn(request.id)
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     withheld = sum(len(entry.body["withheld"]) for entry in entries if entry.kind is EntryKind.TURN_CLOSED)
@@ -241,7 +241,7 @@ def build_turn(
         completion_tokens=usage.completion_tokens,
         cost=usage.cost,
         seconds=done.seconds,
-        failure=done.failure.message if done.failure else "",
+        failure=done.fault.message if done.fault else "",
     )
 
 

@@ -147,8 +147,8 @@ async def _sample_tokens(server: str, ended: Sequence[EndedTurn], samples: list[
 
 async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) -> None:
     done = await answer(app, asked, lambda _: None)
-    how = done.failure.kind if done.failure else str(done.answer.status)
-    ended.append(EndedTurn(how, done.seconds, done.usage.llm_calls, failed=bool(done.failure)))
+    how = done.fault.kind if done.fault else str(done.answer.status)
+    ended.append(EndedTurn(how, done.seconds, done.usage.llm_calls, failed=bool(done.fault)))
 
 
 def _memory_mb() -> float:

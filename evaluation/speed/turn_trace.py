@@ -267,7 +267,7 @@ async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTur
     request = TurnRequest(question, TERMINAL, system=system, seed=question)
     ended = await answer(app, request, _note_events(turn, trace))
     turn.ended, turn.steps = trace.clock(), trace.steps
-    turn.how = ended.failure.kind if ended.failure else str(ended.answer.status)
+    turn.how = ended.fault.kind if ended.fault else str(ended.answer.status)
     return turn
 
 

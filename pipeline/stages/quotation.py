@@ -129,25 +129,24 @@ def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCand
 
 
 @asynccontextmanager
-async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[list[Evidence]]:
-    """Show the best sentence, if it is likely to answer, while the block runs. Yield the list of shown evidence."""
-    shown = list[Evidence]()
-    task = asyncio.create_task(_show_best_quote(talk, hits, kit, shown))
+async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[None]:
+    """Show the best sentence found while the block runs, if it is likely to answer."""
+    task = asyncio.create_task(_show_best_quote(talk, hits, kit))
     try:
-        yield shown
+        yield
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, shown: list[Evidence]) -> None:
+async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> None:
     try:
         quotes = await rank_quotes(talk, hits, kit.limits.passages, kit)
         if quotes.chance < ANSWER_THRESHOLD:
             return
         first, *_ = await kit.run_in_thread(quotes.select, 1)
         if _stands_alone(first.evidence[0], quotes.question.language):
-            shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
+            kit.quote(first.evidence[0])
     except Exception as error:  # noqa: BLE001 - a failed interim quotation must not fail the answer
         log.warning("interim quotation failed: %s", error)
 

@@ -23,7 +23,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     context = await prepare_context(talk, kit)
     reader, claims = PassageReader(context, kit, summarise_passages, written=True), list[TimedClaim]()
-    async with show_interim_quote(talk, context.found, kit) as shown:
+    async with show_interim_quote(talk, context.found, kit):
         looked_up, recalled, fault = await gather_pair(reader.look_up(), recall(context, kit, claims))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
@@ -33,10 +33,10 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        answered = await say_draft(context, findings, kit, shown=shown)  # 6
+        answered = await say_draft(context, findings, kit)  # 6
     else:
         draft = await collect_draft(context, findings, kit)  # 6
-        answered = await say_refined(context, draft, findings, kit, shown=shown)  # 7
+        answered = await say_refined(context, draft, findings, kit)  # 7
     return Status.ANSWERED if answered else Status.ABSTAINED
 
 

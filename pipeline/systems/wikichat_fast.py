@@ -47,7 +47,7 @@ async def _answered(
     verified: Task[tuple[SourcedFinding, ...] | PipelineError | None],
 ) -> Status:
     reader = PassageReader(context, kit, extract_bullets)
-    async with show_interim_quote(talk, context.found, kit) as shown:
+    async with show_interim_quote(talk, context.found, kit):
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
         summarised = () if isinstance(looked_up, PipelineError) else looked_up or ()
         known = merge_findings(summarised, verifier.kept)
@@ -55,7 +55,7 @@ async def _answered(
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():
-        answered = await say_in_waves(context, known, verifier, verified, kit, shown=shown)
+        answered = await say_in_waves(context, known, verifier, verified, kit)
         return Status.ANSWERED if answered else Status.ABSTAINED
     recalled = verified.result()
     faults = [outcome for outcome in (looked_up, recalled) if isinstance(outcome, PipelineError)]
@@ -66,7 +66,7 @@ async def _answered(
         findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, verifier.claims)))
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    answered = await say_draft(context, findings, kit, refined=True, shown=shown)  # 6, 7
+    answered = await say_draft(context, findings, kit, refined=True)  # 6, 7
     return Status.ANSWERED if answered else Status.ABSTAINED
 
 

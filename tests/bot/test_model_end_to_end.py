@@ -120,13 +120,15 @@ def test_chat_continues_after_a_model_failure(monkeypatch: pytest.MonkeyPatch) -
     assert "Ask me something" in result.stdout
 
 
-def test_unnamed_model_is_one_error_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unnamed_model_is_one_line_with_a_quotation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_MODEL")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    error = printed("ask", "When was Skarholm lighthouse built?", status=1)["error"]
+    result = run("ask", "When was Skarholm lighthouse built?")
 
-    assert error["kind"] == "model_unavailable"
-    assert "no name is set" in error["message"]
-    assert "OPENAI_MODEL" in error["hint"]
+    line = "The language model cannot be reached: no name is set for the model — set name of the model, or OPENAI_MODEL"
+    assert (result.exit_code, result.stderr.strip()) == (0, line)
+    assert "Skarholm lighthouse was built in 1887. [1]" in result.stdout
+    assert "The language model cannot be reached. I only looked for sentences to quote." in result.stdout
+    assert printed("ask", "When was Skarholm lighthouse built?")["quoted_because"]["kind"] == "model_unavailable"
     assert printed("ask", "When was Skarholm lighthouse built?", "--system", "extractive")["status"] == "answered"
     assert printed("search", "lighthouse")["hits"]

@@ -7,8 +7,11 @@ from functools import partial
 import pytest
 
 from bot.answering.question_answering import answer, check
+from bot.answering.turn_kit import TOO_SLOW, UNCONFIRMED
 from bot.settings.tables.settings_tables import LimitSettings
-from bot.views.catalog import find_asked_claim, translate
+from bot.types import Failure
+from bot.views.catalog import find_asked_claim, list_languages, render_only_quoted
+from bot.views.view_reducer import finish_view, start_view
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
 from pipeline.llm.server_load import CallSample
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
@@ -16,6 +19,7 @@ from storage.language.detection import detect_language
 from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, Verdict
 from tests.bot.model_app import KEY, CutReply, StalledReply, find_stage, make_request, open_model_app
+from tests.pipeline.weak_model import LOOPS
 
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 REFUTED = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
@@ -130,28 +134,54 @@ async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
         entries = await record(app)
 
     seen = everything(entries) + repr(done) + repr(app.settings) + str(app.settings.model_dump()) + repr(app.llm)
-    assert done.failure.kind == "model_unavailable"
+    assert done.quoted_because.kind == "model_unavailable"
     assert KEY not in seen
     assert KEY[-6:] not in seen
 
 
-@pytest.mark.parametrize(("fault", "asked", "status", "kind", "texts"), [
-    (answer_error(401, "No."), "When was it built?", Status.FAILED, "model_unavailable",
-     "The language model cannot be reached."),
-    (answer_error(503, "Busy."), "Wann wurde der Leuchtturm gebaut und warum?", Status.FAILED, "model_unavailable",
-     "Das Sprachmodell ist nicht erreichbar."),
-    (Reply("what?", finish="stop"), "When was it built?", Status.FAILED, "unreadable_reply",
-     "The language model’s reply could not be read."),
+@pytest.mark.parametrize(("fault", "asked", "kind", "line"), [
+    (answer_error(401, "No."), "When was it built?", "model_unavailable",
+     "The language model cannot be reached. I only looked for sentences to quote."),
+    (answer_error(503, "Busy."), "Wann wurde der Leuchtturm gebaut und warum?", "model_unavailable",
+     "Das Sprachmodell ist nicht erreichbar. Ich habe nur nach Sätzen gesucht, die ich zitieren kann."),
+    (Reply("what?", finish="stop"), "When was it built?", "unreadable_reply",
+     "The language model’s reply could not be read. I only looked for sentences to quote."),
 ])  # fmt: skip
-async def test_model_failure_is_one_sentence(tmp_path, asking, fault, asked, status, kind, texts):
+async def test_model_failure_is_one_line_above_the_quotation(tmp_path, asking, fault, asked, kind, line):
     async with open_model_app(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
         done = await answer(app, asking(asked), lambda _: None)
         closed = (await record(app))[-1].body
 
-    assert (done.answer.status, done.failure.kind) == (status, kind)
-    assert done.text == f"{texts} {translate('again_later', detect_language(asked))}"
-    assert done.failure.message.startswith(texts.rstrip("."))
-    assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
+    assert (done.failure, done.quoted_because.kind) == (None, kind)
+    assert done.quoted_because.message.startswith(line.partition(".")[0])
+    assert render_only_quoted(done.quoted_because, detect_language(asked)) == line
+    assert finish_view(start_view(1, detect_language(asked)), done).notice == line
+    assert (closed["status"], closed["quoted_because"]["kind"]) == (done.answer.status, kind)
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_line_about_a_failed_model_is_in_every_language(language):
+    lines = {
+        render_only_quoted(Failure(kind, "", ""), language) for kind in (TOO_SLOW, UNCONFIRMED, "unreadable_reply")
+    }
+    assert len(lines) == 3
+    assert language == "en" or not any("sentences to quote" in line for line in lines)
+
+
+async def test_unsupported_draft_leaves_the_quotation(tmp_path, asking):
+    draft = "A keeper lives beside Skarholm lighthouse since 1890 [1]."
+    async with open_model_app(tmp_path, {"draft": draft}) as (app, _):
+        done = await answer(app, asking(), lambda _: None)
+
+    assert [sentence.text for sentence in done.answer.sentences] == ["Skarholm lighthouse was built in 1887."]
+
+
+async def test_check_whose_model_fails_is_by_rules(tmp_path, asking):
+    async with open_model_app(tmp_path, {"verify": LOOPS["parcel"]}) as (app, _):
+        done = await check(app, asking("Skarholm lighthouse was built in 1887."), lambda _: None)
+
+    assert find_asked_claim(done.answer).verdict is Verdict.SUPPORTS
+    assert done.quoted_because.kind == "unreadable_reply"
 
 
 async def test_verdict_is_used_before_its_reason_is_complete(tmp_path):
@@ -166,31 +196,27 @@ async def test_verdict_is_used_before_its_reason_is_complete(tmp_path):
     assert (claim.verdict, claim.reasoning) == (Verdict.SUPPORTS, "")
 
 
-async def test_question_is_refused_if_its_budget_of_model_calls_is_spent(tmp_path, asking):
+async def test_spent_turn_budget_leaves_the_quotation(tmp_path, asking):
     async with open_model_app(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
-    assert (done.answer.status, done.failure.kind) == (Status.REFUSED, "budget_exceeded")
-    assert "more of the language model than one answer may" in done.text
-    assert "limits" in done.failure.hint
+    assert (done.answer.status, done.quoted_because.kind) == (Status.ANSWERED, "budget_exceeded")
+    assert "limits" in done.quoted_because.hint
     assert 1 <= len(server.requests) <= 2
 
 
-async def test_hanging_model_ends_with_the_turns_time(tmp_path, asking):
+async def test_hanging_model_leaves_the_quotation_when_the_time_is_up(tmp_path, asking):
     async with open_model_app(
         tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5, query="always")
     ) as (app, server):
         done = await answer(app, asking(), lambda _: None)
         await server.until(lambda it: it.counts.left == len(it.requests))
 
-    assert (done.answer.status, done.failure.kind, done.text) == (
-        Status.FAILED,
-        "too_slow",
-        f"I could not answer in time. {translate('again_later', 'en')}",
-    )
+    assert (done.answer.status, done.quoted_because.kind) == (Status.ANSWERED, "too_slow")
+    assert done.text == "Skarholm lighthouse was built in 1887. [1]"
 
 
-async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
+async def test_sentences_before_a_failure_stay(tmp_path, asking):
     draft = CutReply("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
     events = []
     async with open_model_app(tmp_path, {"draft": draft}, limits=LimitSettings(refine=False)) as (app, _):
@@ -199,8 +225,9 @@ async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
 
     texts = [event.sentence.text for event in events if isinstance(event, SentencePassed)]
     assert texts == ["Skarholm lighthouse was built in 1887."]
-    assert (done.answer.status, done.answer.sentences) == (Status.FAILED, ())
-    assert [sentence["text"] for sentence in closed["spoken"]] == texts
+    assert [sentence.text for sentence in done.answer.sentences] == texts
+    assert [sentence["text"] for sentence in closed["sentences"]] == texts
+    assert done.quoted_because.kind == "model_unavailable"
 
 
 async def test_model_without_a_name_fails_only_turns_that_call_it(tmp_path, asking):
@@ -209,9 +236,9 @@ async def test_model_without_a_name_fails_only_turns_that_call_it(tmp_path, aski
         asked = await answer(app, asking(), lambda _: None)
 
     assert quoted.failure is None
-    assert (asked.answer.status, asked.failure.kind) == (Status.FAILED, "model_unavailable")
-    assert "no name is set" in asked.failure.message
-    assert "OPENAI_MODEL" in asked.failure.hint
+    assert (asked.answer.status, asked.quoted_because.kind) == (Status.ANSWERED, "model_unavailable")
+    assert "no name is set" in asked.quoted_because.message
+    assert "OPENAI_MODEL" in asked.quoted_because.hint
     assert server.requests == []
 
 

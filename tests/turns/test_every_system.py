@@ -15,6 +15,7 @@ from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind
 from tests.bot.model_app import CutReply, make_request, open_model_app
 from tests.fakes import PageSource
+from tests.pipeline.weak_model import BARE_DATES, ECHOED_REPAIR, GERMAN, LOOPS
 
 FAULTS: dict[str, Any] = {
     "refused": lambda _: answer_error(401, "No."),
@@ -37,15 +38,31 @@ def system(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_failing_model_is_reported_as_outage(tmp_path: Path, system: str, fault: str) -> None:
+async def test_quotation_is_left_if_the_model_fails(tmp_path: Path, system: str, fault: str) -> None:
     async with open_model_app(tmp_path, FAULTS[fault]) as (app, _):
         done = await answer(app, make_request(system=system), ignore)
+        unknown = await answer(app, make_request("Who painted the Mona Lisa?", system=system), ignore)
         entries = await app.audit.turn(done.answer_id)
 
-    assert done.answer.sentences == ()
-    assert done.answer.status in ({Status.FAILED} if fault != "unreadable" else {Status.FAILED, Status.ABSTAINED})
-    assert entries[-1].body["status"] == done.answer.status
+    assert [sentence.text for sentence in done.answer.sentences] == ["Skarholm lighthouse was built in 1887."]
+    kind = "model_unavailable" if fault in {"refused", "down", "empty"} else "unreadable_reply"
+    assert (done.failure, done.quoted_because and done.quoted_because.kind) == (None, kind)
+    assert entries[-1].body["quoted_because"]["kind"] == kind
+    assert (unknown.answer.status, unknown.answer.sentences, unknown.failure) == (Status.ABSTAINED, (), None)
     assert verify_turn(entries) == ()
+
+
+@pytest.mark.parametrize("reply", [*LOOPS.values(), ECHOED_REPAIR, GERMAN, BARE_DATES])
+async def test_nonsense_of_a_real_model_leaves_the_quotation(tmp_path: Path, system: str, reply: str) -> None:
+    events = list[Event]()
+    async with open_model_app(tmp_path, lambda _: Reply(reply)) as (app, _):
+        done = await answer(app, make_request(system=system), events.append)
+
+    assert [sentence.text for sentence in done.answer.sentences] == ["Skarholm lighthouse was built in 1887."]
+    assert (done.failure, done.answer.status) == (None, Status.ANSWERED)
+    assert [event.sentence.text for event in events if isinstance(event, SentencePassed)] == [
+        "Skarholm lighthouse was built in 1887."
+    ]
 
 
 async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system: str) -> None:

@@ -12,7 +12,14 @@ from rich.style import Style
 
 from bot.cli.terminal_output import Document, build_document, pick
 from bot.types import TurnResult
-from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
+from bot.views.catalog import (
+    find_asked_claim,
+    render_left_out,
+    render_only_quoted,
+    render_reason,
+    render_sentence,
+    translate,
+)
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
 from bot.views.text_layout import Hanging, ReadableWidth, Text
 from bot.views.view_reducer import render_pin
@@ -76,6 +83,8 @@ def format_date(moment: datetime | None, zone: tzinfo) -> str:
 
 def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[RenderableType]:
     answer, parts = done.answer, list[RenderableType]()
+    if done.quoted_because:
+        parts += [Text(), Text(render_only_quoted(done.quoted_because, language), style="dim")]
     if done.pinned:
         parts += [Text(), Text(sanitize_line(render_pin(done.pinned, language)), style="dim")]
     if answer.sentences and answer.withheld:
@@ -225,8 +234,10 @@ def _build_answer(done: TurnResult) -> Document:
 
 def _build_run_facts(done: TurnResult) -> Document:
     pinned = {"pinned": pick(done.pinned, "turn_id name day")} if done.pinned else {}
+    why = {"quoted_because": pick(done.quoted_because, "kind message hint")} if done.quoted_because else {}
     return {
         **pinned,
+        **why,
         "system": done.system,
         **({"effort": done.effort} if done.effort else {}),
         "model": done.model,

@@ -195,8 +195,8 @@ class SetupRun:
         terminal.say()
         terminal.say(f"> {question}")
         done = await answer(build_request(question, None, ""), lambda _: None)
-        if done.failure:
-            terminal.say(explain_failure(done.failure).line())
+        if done.fault:
+            terminal.say(explain_failure(done.fault).line())
             return False
         language = detect_question_language(question)
         self.output.view(render_answer(done, language=language, zone=settings.zone))

@@ -87,9 +87,9 @@ def build_control_app(home: BotService) -> Starlette:
 
 
 def _log_failure(done: TurnResult) -> TurnResult:
-    """Log why a turn of a command failed. A refusal is not logged, because the asker can correct its cause."""
-    if done.failure and done.answer.status is Status.FAILED:
-        cause = explain_failure(done.failure).line()
+    """Log why a turn of a command failed, or its model did; not if it was refused, which the asker can correct."""
+    if done.fault and done.answer.status is not Status.REFUSED:
+        cause = explain_failure(done.fault).line()
         log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})
     return done
 

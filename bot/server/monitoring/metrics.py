@@ -48,7 +48,7 @@ class ServerMetrics:
         self._efforts = counter(
             "efforts", "Turns by their effort, and why it was lowered, if it was.", "effort", "lowered"
         )
-        self._failures = counter("failures", "Turns that failed or were refused, by kind of reason.", "kind")
+        self._failures = counter("failures", "Turns that failed, were refused or lost their model, by reason.", "kind")
         self._withheld = counter("withheld_sentences", "Sentences that the gate withheld.", "system")
         self._waited = histogram(
             "queue_wait_seconds", "How long questions waited for their turn.", _WAIT_SECONDS, "platform"
@@ -111,7 +111,8 @@ class ServerMetrics:
 
     def _observe_closing(self, entry: LogEntry) -> None:
         body, (platform, task) = entry.body, self._opened.pop(entry.turn_id, (UNKNOWN, UNKNOWN))
-        system, status, failure = str(body["system"] or "none"), str(body["status"]), body.get("failure")
+        system, status = str(body["system"] or "none"), str(body["status"])
+        failure = body.get("failure") or body.get("quoted_because")
         self._answers.labels(platform, task, system, status).inc()
         self._turns.labels(system).observe(body["seconds"])
         self._withheld.labels(system).inc(len(body["withheld"]))

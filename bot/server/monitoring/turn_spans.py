@@ -48,7 +48,7 @@ def plan_turn(entries: Sequence[LogEntry], platform: str) -> tuple[PlannedSpan, 
     body = closed.body
     ended = _moment(closed)
     begun = ended - timedelta(seconds=body["seconds"])
-    failure = body.get("failure")
+    failure = body.get("failure") or body.get("quoted_because")
     about = {
         "footnote.turn": closed.turn_id,
         "footnote.platform": platform,

@@ -17,7 +17,6 @@ from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagre
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.words import content_terms
-from storage.types import Evidence
 
 
 async def stream_draft(
@@ -38,12 +37,19 @@ async def stream_draft(
     helpful. Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
-    template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
+    template = "answer" if refined or kit.limits.student else "draft"
+    splitter = DraftSplitter(len(findings), list_spoken_languages(context, findings))
     facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
     facts |= {"refused": refused, "feedback": feedback, "more": more}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence
+
+
+def list_spoken_languages(context: TurnContext, findings: Sequence[SourcedFinding]) -> frozenset[str]:
+    """Return the languages that a reply may be in: the asker's and those of its notes; empty if the first is unsure."""
+    noted = {finding.evidence[0].document.language for finding in findings}
+    return frozenset({context.asker_language, *noted} if context.asker_language and "" not in noted else ())
 
 
 async def collect_draft(
@@ -73,7 +79,8 @@ async def stream_refinement(
         if feedback.good:
             return
         facts = {"talk": context.talk, "draft": text, "feedback": feedback}
-        refined = kit.stream("refine", DraftSplitter(len(findings)), stage="refine", **facts)
+        splitter = DraftSplitter(len(findings), list_spoken_languages(context, findings))
+        refined = kit.stream("refine", splitter, stage="refine", **facts)
         async with close_stream(refined) as sentences:
             async for sentence in sentences:
                 begun = True
@@ -89,16 +96,13 @@ async def say_draft(
     kit: Kit,
     *,
     refined: bool = False,
-    shown: Sequence[Evidence] = (),
 ) -> bool:
     """Draft a reply and say it. If its first sentence is withheld, draft once more without that sentence.
 
-    Return whether a sentence passed. If none did, say the quotation in `shown`, which the user has seen meanwhile. The
-    first sentence answers the question, and without it the rest often says the contrary.
+    Return whether a sentence passed. The first sentence answers: without it the rest often says the contrary.
     """
     draft = partial(stream_draft, context, findings, kit, refined=refined)
-    outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
-    return outcome.said or await say_shown(shown if outcome.received else (), kit)
+    return (await ReplySpeaker(context, findings, (), kit).say_drafts(draft)).said
 
 
 async def say_collected(
@@ -118,8 +122,6 @@ async def say_refined(
     drafted: Sequence[MarkedSentence],
     findings: Sequence[SourcedFinding],
     kit: Kit,
-    *,
-    shown: Sequence[Evidence] = (),
 ) -> bool:
     """Refine a draft and say the result, or else the draft. If the first sentence is withheld, draft once more."""
     redraft = partial(stream_draft, context, findings, kit)
@@ -128,7 +130,7 @@ async def say_refined(
     if not outcome.received:
         unrefined = ReplySpeaker(context, findings, (), kit)
         outcome = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
-    return outcome.said or await say_shown(shown if outcome.received else (), kit)
+    return outcome.said
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +157,6 @@ async def _say_or_redraft(
         except PipelineError:
             any_said = await speaker.replace(refusal.sentence)
         return SpokenStream(any_said, received=True)
-
-
-async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
-    passed = [await kit.say(CitedSentence(piece.text, (piece,))) for piece in shown if not _has_markup(piece.text)]
-    return any(passed)
 
 
 def _has_markup(text: str) -> bool:

@@ -21,8 +21,8 @@ from pipeline.stages.draft.answer_draft import (
     MOSTLY_SAID,
     ReplySpeaker,
     SpokenStream,
+    list_spoken_languages,
     say_draft,
-    say_shown,
     stream_draft,
 )
 from pipeline.stages.findings import (
@@ -34,7 +34,6 @@ from pipeline.stages.findings import (
 )
 from pipeline.stages.model_claims import ClaimVerifier
 from pipeline.stages.turn_context import TurnContext
-from storage.types import Evidence
 
 LEAST_PATIENCE = 1.0  # the least seconds to wait for the second wave; the most are those that the first took
 _Continued = tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]  # a second wave, and what it cites
@@ -47,8 +46,6 @@ async def say_in_waves(
     claims: ClaimVerifier,
     verified: asyncio.Task[Any],
     kit: Kit,
-    *,
-    shown: Sequence[Evidence] = (),
 ) -> bool:
     """Say a reply over `known` findings, then over findings from claims that `verified` verifies meanwhile.
 
@@ -86,8 +83,8 @@ async def say_in_waves(
     await asyncio.wait([verified])
     findings = merge_findings(known, claims.kept)
     if not outcome.received or findings != tuple(known):  # its prompt announced more findings
-        return await say_draft(context, findings, kit, refined=True, shown=shown)
-    return await say_shown(shown, kit)
+        return await say_draft(context, findings, kit, refined=True)
+    return False
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
@@ -193,7 +190,7 @@ async def _collect_second(
     if not late or _disagree(known, late):
         return (), ()
     facts = {"talk": context.talk, "told": tuple(known), "findings": late, "begun": " ".join(written)}
-    splitter = DraftSplitter(len(late))
+    splitter = DraftSplitter(len(late), list_spoken_languages(context, late))
     try:
         stream = kit.stream("continuation", splitter, stage="draft", language=context.language, **facts)
         async with close_stream(stream) as sentences:

@@ -96,5 +96,5 @@ def test_streamed_draft_equals_the_whole_draft(pieces: list[str], size: int) -> 
 
 
 def test_error_about_an_unmarked_draft_names_both_remedies() -> None:
-    with pytest.raises(UnreadableReply, match="square brackets behind it; where no note helps, .* NOTHING"):
+    with pytest.raises(UnreadableReply, match=r"square brackets behind it; where no note helps, .* NOTHING"):
         draft("The pier is made of oak. It is long.")

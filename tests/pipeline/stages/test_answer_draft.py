@@ -16,7 +16,6 @@ from pipeline.stages.draft.answer_draft import (
     collect_draft,
     is_repeated,
     say_draft,
-    say_refined,
     stream_refinement,
 )
 from pipeline.stages.findings import SourcedFinding, collect_sentences
@@ -108,22 +107,6 @@ async def test_draft_that_breaks_off_is_requested_once_more(
         with pytest.raises(type(error)):
             await drafting
     assert len(calls) == (2 if isinstance(error, ReplyBroken) else 1)
-
-
-@pytest.mark.parametrize(
-    ("drafted", "said"),
-    [([MarkedSentence("It is old.", (), paragraph=False)], ["The bell was cast in 1887."]), ([], [])],
-)
-async def test_interim_quote_stays_if_all_sentences_are_withheld(
-    drafted: list[MarkedSentence], said: list[str]
-) -> None:
-    talk, bell = question("When was the bell cast?"), hit("The bell was cast in 1887.")
-    stage = Stage(Shelf([bell]), talk, Limits(), None, reads_alike)
-    await stage.kit.search(SearchQuery("bell"), 1)
-    passed = await say_refined(TurnContext(talk), drafted, (), stage.kit, shown=collect_sentences([bell]))
-    assert passed == bool(said)
-    answer = stage.finish(Status.ANSWERED if passed else Status.ABSTAINED).answer
-    assert [sentence.text for sentence in answer.sentences] == said
 
 
 BELL = hit("The bell was cast in 1887. It hangs in the tower of the mill.", key="bell")

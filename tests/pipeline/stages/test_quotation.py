@@ -34,14 +34,12 @@ async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
     stage = Stage(shelf, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit
     hits = await kit.search(SearchQuery(text), 10)
-    async with show_interim_quote(talk, hits, kit) as shown:
+    async with show_interim_quote(talk, hits, kit):
         for _ in range(100):
             await asyncio.sleep(0.001)
             if any(isinstance(event, PageQuoted) for event in stage.events):
                 break
-    events = [event.evidence for event in stage.events if isinstance(event, PageQuoted)]
-    assert shown == events
-    return [evidence.text for evidence in events]
+    return [event.evidence.text for event in stage.events if isinstance(event, PageQuoted)]
 
 
 async def test_likely_answer_is_quoted_early() -> None:
