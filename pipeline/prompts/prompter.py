@@ -18,7 +18,7 @@ from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, Unr
 from pipeline.llm.model import CUT, LLM, BudgetMeter, ChatMessage, Finish, ModelCall, ModelReply
 from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
-from pipeline.replies.echo import find_echo, read_instructions
+from pipeline.replies.echo import UNREADABLE, find_echo, read_instructions
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.findings import SourcedFinding
@@ -263,7 +263,7 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
 def _read_instructions(call: ModelCall) -> str:
     """Return the texts of a call that no reply repeats: its instructions, and the fault of the reply before."""
     turns = [message.text for message in call.messages if message.role == "user"]
-    return read_instructions(call.messages[0].text, "\n".join(turns[-1:]))
+    return read_instructions(call.messages[0].text, "\n".join(turns[-2:]))
 
 
 def _find_nonsense(text: str, finish: Finish, call: ModelCall, instructions: str) -> str:
@@ -306,7 +306,7 @@ def _plan_retry(error: _UnreadableReply, before: _Retry | None, stage: str) -> _
         return _Retry(varied=True)
     cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
     shown = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
-    fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."
+    fault = f"{UNREADABLE}{error}.{cut} Reply again, whole, in the format asked for, with nothing else."
     return _Retry((*shown, ChatMessage("user", fault)))
 
 

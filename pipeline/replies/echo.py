@@ -8,6 +8,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.months import MONTHS
 
 MOST_SHARED = 12  # words in a row that a reply may share with its instructions
+UNREADABLE = "This reply cannot be read: "
 _WORD = lazy_compile(r"\w+")
 _PROMPT_LINE = lazy_compile(r"^(?:(?:User|Chatbot): |=== |Today is \w+day, )", re.MULTILINE)
 _QUOTED = lazy_compile(r"^=== (\w+) begins ===$.*?^=== \1 ends ===$", re.MULTILINE | re.DOTALL)
@@ -29,10 +30,11 @@ def find_echo(reply: str, instructions: str) -> int | None:
 def read_instructions(system: str, turn: str) -> str:
     """Return the text of a prompt that no reply repeats: the system's, and the turn's without what it quotes.
 
-    The turn's lines end at their first colon, which is followed by words of others.
+    After the first colon of a line are words of others, except in our own words about an unreadable reply.
     """
-    heads = (re.split("[:“]", line)[0] for line in _QUOTED.sub("", turn).splitlines())
-    return "\n".join((system, *heads))
+    lines = _QUOTED.sub("", turn).splitlines()
+    own = (line if line.startswith(UNREADABLE) else re.split("[:“]", line)[0] for line in lines)
+    return "\n".join((system, *own))
 
 
 @lru_cache(maxsize=32)

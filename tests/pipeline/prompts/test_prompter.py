@@ -3,7 +3,7 @@
 import asyncio
 import json
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -11,12 +11,20 @@ from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, Sch
 from pipeline.gate import Recorder
 from pipeline.llm.model import BudgetMeter, ModelReply
 from pipeline.prompts.prompter import Prompter, PromptLoad, reference_facts, truncate_load
-from pipeline.replies.stage_replies import CriterionScore, DraftSplitter, Feedback, query_format
+from pipeline.replies.stage_replies import (
+    Bullet,
+    CriterionScore,
+    DraftSplitter,
+    Feedback,
+    bullets_format,
+    query_format,
+)
 from pipeline.replies.verdict_replies import verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from storage.types import SearchQuery, Step, Verdict
 from tests.pipeline.scripted import Line, ScriptedLLM
+from tests.pipeline.weak_model import HOURS, LOOPS, PARTY, repeat_bullets
 from tests.pipeline.world import NOW, Shelf, hit
 
 TALK = Conversation(tuple(Turn("user", f"question {number}") for number in range(5)))
@@ -147,6 +155,41 @@ async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     assert "be briefer" in llm.calls[1].messages[-1].text
 
 
+def looping(text: str) -> ModelReply:
+    return ModelReply(text, "tiny-1", finish="loop")
+
+
+@pytest.mark.parametrize("finish", ["loop", "stop"])
+async def test_loop_is_retried_with_a_penalty_and_without_a_message(finish: Literal["loop", "stop"]) -> None:
+    caller, llm, recorder = prompter([looping("Sentence 1 says so. "), ModelReply(READABLE, "tiny-1", finish=finish)])
+    assert await ask(caller) == SearchQuery("bell")
+    assert [call.varied for call in llm.calls] == [False, True]
+    assert llm.calls[0].messages == llm.calls[1].messages
+    assert facts(recorder)[0]["error"] == "UnreadableReply: it repeats itself"
+
+
+async def test_second_loop_raises_unless_it_has_complete_items() -> None:
+    form = bullets_format(3)
+    caller, llm, _ = prompter(looping(repeat_bullets(2) + ', {"text": "The'), schemas=True)
+    bullets = await caller.ask("bullets", form, stage="stage", query="bell", sentences=SENTENCES)
+    assert bullets == (Bullet(HOURS, (1,)), Bullet(HOURS, (2,)))
+    assert len(llm.calls) == 2
+
+    caller, llm, _ = prompter(looping(LOOPS["parcel"]), schemas=True)
+    verdict = verification_format(3, reasoned=True)
+    with pytest.raises(UnreadableReply, match="twice"):
+        await caller.ask("verify", verdict, stage="stage", talk=TALK, sentences=SENTENCES, claim="It rings.")
+    assert len(llm.calls) == 2
+
+
+async def test_items_before_the_end_of_a_cut_list_are_read() -> None:
+    text = "- The bell was cast in 1887. [1]\n- The quay is"
+    caller, llm, _ = prompter(ModelReply(text, "tiny-1", finish="length"))
+    bullets = await caller.ask("bullets", bullets_format(3), stage="stage", query="bell", sentences=SENTENCES)
+    assert bullets == (Bullet("The bell was cast in 1887.", (1,)),)
+    assert len(llm.calls) == 1
+
+
 async def test_too_long_prompt_loses_its_oldest_turns() -> None:
     caller, llm, recorder = prompter([PromptTooLong("no"), READABLE])
     await ask(caller)
@@ -207,6 +250,39 @@ class TestStreams:
         return caller.stream(
             "draft", DraftSplitter(1), stage="stage", talk=talk, findings=self.FINDINGS, language="English"
         )
+
+    @pytest.mark.parametrize("text", [LOOPS["draft without marks"], LOOPS["german"], LOOPS["dialogue"]])
+    async def test_loop_without_a_value_is_retried_with_a_penalty(self, text: str) -> None:
+        caller, llm, _ = prompter([looping(text[:300]), "The bell was cast in 1887 [1]."])
+        assert [sentence.text async for sentence in self.stream(caller)] == ["The bell was cast in 1887."]
+        assert [call.varied for call in llm.calls] == [False, True]
+        assert llm.calls[0].messages == llm.calls[1].messages
+
+    async def test_loop_after_a_value_ends_the_stream(self) -> None:
+        caller, llm, _ = prompter(
+            looping("The bell was cast in 1887 [1]. It rings at noon [1]. " + "It rings [1]. " * 9)
+        )
+        assert [sentence.text async for sentence in self.stream(caller)] == [
+            "The bell was cast in 1887.",
+            "It rings at noon.",
+            "It rings.",
+        ]
+        assert len(llm.calls) == 1
+
+    async def test_echo_of_the_fault_is_unreadable(self) -> None:
+        caller, llm, recorder = prompter([
+            "The bell was cast in 1887.",
+            lambda call: f"{call.messages[-1].text} Yes [1]. And so it goes on and on, as ever, in the very same way.",
+        ])  # fmt: skip
+        with pytest.raises(UnreadableReply, match="twice"):
+            _ = [sentence async for sentence in self.stream(caller)]
+        assert "[" not in llm.calls[1].messages[-1].text
+        assert facts(recorder)[1]["error"] == "UnreadableReply: it repeats the instructions"
+
+    async def test_echo_after_a_sentence_ends_the_reply(self) -> None:
+        caller, llm, _ = prompter(f"The bell was cast in 1887 [1]. {'It rings. ' * 6}\n{PARTY}And so on [1].")
+        assert [sentence.text async for sentence in self.stream(caller)] == ["The bell was cast in 1887."]
+        assert len(llm.calls) == 1
 
     async def test_stream_yields_values_as_they_become_certain(self) -> None:
         caller, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
