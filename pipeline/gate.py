@@ -78,8 +78,9 @@ class Recorder:
 
     @property
     def misread(self) -> bool:
-        """Return whether a reply of the model could not be read."""
-        return any(str(noted.step.facts.get("error", "")).startswith("UnreadableReply") for noted in self._noted)
+        """Return whether a summary or a draft, on which an abstention rests, could not be read."""
+        resting = (noted.step for noted in self._noted if noted.step.stage in {"summarise", "draft"})
+        return any(str(step.facts.get("error", "")).startswith("UnreadableReply") for step in resting)
 
     @property
     def found(self) -> Mapping[str, Hit]:
@@ -256,6 +257,13 @@ class Gate:
     @property
     def withheld(self) -> tuple[WithheldSentence, ...]:
         return tuple(self._withheld)
+
+    @property
+    def only_quotes(self) -> bool:
+        """Return whether a sentence was withheld, and all that were said are quotations."""
+        passages = ([piece.passage for piece in sentence.evidence] for sentence in self._said)
+        pairs = zip(self._said, passages, strict=True)
+        return bool(self._withheld) and all(find_verbatim_passage(one.text, cited) for one, cited in pairs)
 
     @property
     def spoken(self) -> tuple[AnsweredSentence, ...]:

@@ -223,10 +223,11 @@ def _find_model_fault(outcome: Outcome, turn: PreparedTurn, tools: TurnTools) ->
     """Return why the model did not answer, though it might have; None if it did, or had nothing to answer with."""
     if outcome.failure:
         return outcome.failure if outcome.failure.kind in _MODEL_FAULTS else None
-    useless = turn.task == "ask" and outcome.status is not Status.ANSWERED
-    if not (useless and (tools.recorder.misread or tools.gate.withheld)):
+    misread, withheld = tools.recorder.misread, bool(tools.gate.withheld)
+    useless = outcome.status is not Status.ANSWERED or (misread and tools.gate.only_quotes)
+    if turn.task != "ask" or not (useless and (misread or withheld)):
         return None
-    kind = "unreadable_reply" if tools.recorder.misread else UNCONFIRMED
+    kind = "unreadable_reply" if misread else UNCONFIRMED
     hint = "`footnote doctor --model` shows how well this model does."
     return Failure(kind, find_apology(kind, turn.talk.question.language), hint)
 

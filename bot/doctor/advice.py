@@ -176,6 +176,16 @@ def advise_cut_replies(facts: ExamFacts) -> Advice | None:
     return Advice(why, {f"model.stages.{stage}.max_tokens": limit for stage, limit in limits.items()})
 
 
+def advise_loops(facts: ExamFacts) -> Advice | None:
+    """Advise a stronger model if replies repeated themselves without end, which longer limits would not help."""
+    looped = {name: kind for name, kind in facts.figures.items() if kind.looped > CUT_SHARE * kind.calls}
+    if not looped:
+        return None
+    counts = ", ".join(f"{kind.looped} of {name}" for name, kind in looped.items())
+    why = f"Replies repeated themselves without end, and were stopped: {counts}. More tokens would not help"
+    return Advice(f"{why}; a stronger model, or a less compressed one, would.")
+
+
 def _percent(variant: VariantFigures) -> str:
     return f"{variant.readable:.0%}"
 
@@ -230,6 +240,7 @@ def advise_weak_stages(facts: ExamFacts) -> Advice | None:
 
 BUSY_SHARE = 0.05  # a server that rejects a larger share of calls gets too many at once
 SLOW_SHARE = 0.5  # calls and turns that take a larger share of their time are close to being cut off
+MOST_PATIENCE = 120  # seconds of a turn from which one call must do for an answer
 
 
 def advise_silence(facts: ExamFacts) -> Advice | None:
@@ -269,6 +280,11 @@ def advise_slow_turns(facts: ExamFacts) -> Advice | None:
     seconds = estimate_turn_seconds(facts.figures)
     if seconds is None or seconds <= SLOW_SHARE * facts.turn_limit:
         return None
+    if seconds > MOST_PATIENCE:
+        single = sum(facts.figures[name].seconds for name in ("answer", "verdicts") if name in facts.figures)
+        why = f"An answer takes about {seconds:.0f} s. The system `retrieve-then-generate` needs few calls for one."
+        fewer: dict[str, Any] = {"system": "retrieve-then-generate", "effort": "quick"}
+        return Advice(why, fewer | {"limits.seconds": max(math.ceil(facts.turn_limit), _triple(single))})
     refining = sum(facts.figures[name].seconds for name in ("feedback", "refine") if name in facts.figures)
     saving = f" Or save {refining:.0f} s of it with refine = false." if refining else ""
     why = f"An answer takes about {seconds:.0f} s of the allowed {facts.turn_limit:g} s.{saving}"
@@ -290,6 +306,7 @@ RULES: tuple[Callable[[ExamFacts], Advice | None], ...] = (
     advise_context,
     advise_thinking,
     advise_cut_replies,
+    advise_loops,
     advise_verdicts,
     advise_weak_stages,
     advise_concurrency,

@@ -32,6 +32,7 @@ class RecordedCall:
     estimated: bool = False
     cost: float | None = None
     cut: bool = False  # whether the reply ended at its limit of tokens
+    looped: bool = False  # whether it repeated itself, and was stopped
     tries: int = 1
     thought: bool = False
     schema: bool = False  # whether JSON was asked for
@@ -157,6 +158,7 @@ def _record_call(step: Step, sent: int) -> RecordedCall:
         estimated=facts.get("estimated", False),
         cost=facts.get("cost"),
         cut=facts.get("finish") == "length",
+        looped=facts.get("finish") == "loop",
         tries=facts.get("attempts", 1),
         thought=bool(facts.get("reasoning")),
         schema=facts["format"] == "schema",

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -26,12 +26,12 @@ from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
     """Format all advice as lines of `footnote.toml`.
 
-    Advice changes `TABLE.key` or `model.stages.STAGE.key`. Because each stage is one inline table, its current settings
-    in `stages` are repeated.
+    Advice changes `key`, `TABLE.key` or `model.stages.STAGE.key`. As each stage is one inline table, its current
+    settings in `stages` are repeated.
     """
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {"": {}}  # the keys of no table come first
     for name, value in (change for each in advice for change in each.changes.items()):
-        table, _, key = name.partition(".")
+        table, _, key = name.partition(".") if "." in name else ("", "", name)
         place = tables.setdefault(table, {})
         path = key.split(".")
         if path[0] == "stages":
@@ -41,7 +41,10 @@ def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings
     return tuple(
         line
         for table, values in tables.items()
-        for line in (f"[{table}]", *(f"{key} = {format_toml(value)}" for key, value in values.items()))
+        for line in (
+            *([f"[{table}]"] if table else ()),
+            *(f"{key} = {format_toml(one)}" for key, one in values.items()),
+        )
     )
 
 
@@ -69,6 +72,10 @@ class ModelReport:
 
 
 _ENDLESS = 1_000_000
+PATIENCE = 300.0  # seconds that a reply may take at least, so that slow servers are measured and not cut off
+
+
+_TIMEOUTS = ("timeout_seconds", "first_token_seconds", "idle_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +136,11 @@ async def run_exam(
     now: datetime,
     report: ProgressCallback,
     results: ExamResults,
+    patience: float = PATIENCE,
 ) -> None:
     """Run the plan, one variant after another, until `tokens` are used; add to `results`.
+
+    Calls have at least `patience` seconds, whatever the settings say.
 
     Raises `ModelUnavailable` if the model's settings are incomplete.
     """
@@ -145,7 +155,8 @@ async def run_exam(
     for way in plan.ways:
         if results.fault:
             return  # a model without any reply will not reply to another variant
-        async with open_model(way.settings) as llm:
+        longer = {name: max(patience, getattr(way.settings, name)) for name in _TIMEOUTS}
+        async with open_model(replace(way.settings, **longer)) as llm:
             sharing, at_once = way.settings.shares_beginning, way.settings.max_concurrency
             examiner = Examiner(llm, spent, now=now, student=way.student, at_once=at_once, sharing=sharing)
             results.ways.append((way, examiner.results))

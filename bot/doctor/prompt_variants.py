@@ -47,6 +47,7 @@ class Figures:
     longest_sent: int = 0  # tokens, by our own count
     longest_reply: int = 0
     cut: int = 0  # how many replies ended at their limit of tokens
+    looped: int = 0  # how many repeated themselves, and were stopped
     retried: int = 0  # how many calls took more than one try
     thought: int = 0
     trimmed: int = 0  # how often a prompt did not fit and was made smaller
@@ -82,6 +83,7 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
         longest_sent=max((call.sent_tokens for call in calls), default=0),
         longest_reply=max((call.completion_tokens for call in sent), default=0),
         cut=sum(call.cut for call in sent),
+        looped=sum(call.looped for call in sent),
         retried=sum(call.tries > 1 for call in sent),
         thought=sum(_has_thought(call) for call in sent),
         trimmed=sum(call.error == "PromptTooLong" for call in calls),

@@ -61,6 +61,13 @@ def get_token_limit(body: Mapping[str, Any], otherwise: int = 4_096) -> int:
     return limit
 
 
+def get_schema(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON schema of the requested reply; empty if text is requested."""
+    form = body.get("response_format") or {}
+    schema: Mapping[str, Any] = form.get("json_schema", {}).get("schema", {})
+    return schema
+
+
 @dataclass(frozen=True)
 class ChatRequest:
     """A request that the server accepts."""

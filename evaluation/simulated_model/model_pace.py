@@ -43,11 +43,22 @@ class FaultRates:
 
 
 @dataclass(frozen=True, slots=True)
+class HabitRates:
+    """Which share of replies is spoilt, and how."""
+
+    loop: float = 0.0  # repeats itself without end
+    cut: float = 0.0  # ends in the middle
+    drift: float = 0.0  # is in German
+    echo: float = 0.0  # repeats a worked example, or the last message
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
-    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, where it differs from the default
-    spread: float = 0.0  # the standard deviation of lengths, as a share of their mean
+    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, if not the defaults
+    habits: HabitRates = HabitRates()
+    spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
     seed: int = 1
 
 
@@ -59,7 +70,9 @@ def encode_simulation(simulated: SimulatedModel) -> str:
 def decode_simulation(text: str) -> SimulatedModel:
     document: dict[str, Any] = json.loads(text)
     lengths = {kind: ReplyLength(**length) for kind, length in document.pop("lengths").items()}
-    return SimulatedModel(ServerPace(**document.pop("pace")), FaultRates(**document.pop("faults")), lengths, **document)
+    habits = HabitRates(**document.pop("habits"))
+    pace, faults = ServerPace(**document.pop("pace")), FaultRates(**document.pop("faults"))
+    return SimulatedModel(pace, faults, lengths, habits, **document)
 
 
 CHARACTERS_A_TOKEN = 4

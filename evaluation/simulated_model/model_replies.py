@@ -13,7 +13,9 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel
+from evaluation.simulated_model.chat_protocol import get_schema
+from evaluation.simulated_model.model_habits import spoil_reply
+from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel, count_tokens
 from pipeline.llm.model import ChatMessage
 from storage.language.sentences import sentence_spans
 
@@ -38,13 +40,6 @@ def detect_kind(asked: Mapping[str, Any]) -> str:
     by_words = (kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))
     by_schema = [kind for kind in REPLY_KINDS if kind.field and kind.field in fields]
     return next((kind for kind in by_words if not by_schema or kind in by_schema), *by_schema[-1:]).name
-
-
-def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON schema of the requested reply; empty if plain text is requested."""
-    form = asked.get("response_format") or {}
-    schema: Mapping[str, Any] = form.get("json_schema", {}).get("schema", {})
-    return schema
 
 
 _AT_MOST = re.compile(r"^\(At most (\d+)\.\)$", re.MULTILINE)
@@ -85,6 +80,7 @@ class SimulatedReply:
     """A text in parts, called stretches, each with its number of tokens. A stretch is one item, such as a claim."""
 
     stretches: tuple[tuple[str, int], ...]
+    cut: bool = False  # whether the server reports that it was cut off
 
     @property
     def text(self) -> str:
@@ -98,6 +94,15 @@ class SimulatedReply:
 
 
 def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> SimulatedReply:
+    """Return the reply to a prompt, after the habit that is drawn for it; the same each time."""
+    reply, prompt = _build_good_reply(asked, simulated), "\n".join(one["content"] for one in asked["messages"][-3:])
+    spoilt = spoil_reply(asked, reply.text, simulated.habits, seed_random("habit", prompt, simulated.seed))
+    if spoilt.text == reply.text and not spoilt.cut:
+        return reply
+    return SimulatedReply(((spoilt.text, count_tokens(spoilt.text)),), spoilt.cut)
+
+
+def _build_good_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> SimulatedReply:
     kind = _BY_NAME[detect_kind(asked)]
     turn = asked["messages"][-1]["content"]
     length = choose_length(kind.name, turn, simulated)

@@ -19,6 +19,7 @@ from evaluation import EvaluationError
 from evaluation.simulated_model.chat_protocol import ChatRequest, Fault, Reply, answer_error, get_token_limit
 from evaluation.simulated_model.model_pace import (
     FaultRates,
+    HabitRates,
     PrefixCache,
     ReplyLength,
     ReplyPacer,
@@ -50,14 +51,15 @@ class PacedModel:
         if drawn < faults.busy + faults.broken:
             return answer_error(500, "The server had an error while processing your request.")
         prompt = join_messages(request.body["messages"])
-        size, pieces = count_tokens(prompt), tuple(build_reply(request.body, self._simulated).pieces())
+        reply = build_reply(request.body, self._simulated)
+        size, pieces = count_tokens(prompt), tuple(reply.pieces())
         sent = pieces[: get_token_limit(request.body)]
         cached = min(self._prefixes.read(prompt), size) if self._simulated.pace.cache else 0
         begins = self._pacer.begins(size, cached, self._clock())
         return Reply(
             "".join(sent),
             pieces=sent,
-            finish="stop" if sent == pieces else "length",
+            finish="stop" if sent == pieces and not reply.cut else "length",
             cached=cached,
             prompt_tokens=size,
             tokens=len(sent),
@@ -114,9 +116,13 @@ def serve_model(
     busy: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 429.")] = 0.0,
     broken: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 500.")] = 0.0,
     cut: Annotated[float, typer.Option(min=0, max=1, help="Share of streams cut off half-way.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of lengths, contents and faults.")] = 1,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen at; 0: a free port.")] = 0,
+    loops: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that repeat themselves.")] = 0.0,
+    cuts: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that end in the middle.")] = 0.0,
+    drift: Annotated[float, typer.Option(min=0, max=1, help="Share of replies in another language.")] = 0.0,
+    echoes: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that repeat the prompt.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of lengths, contents and faults.")] = 1,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: a free one.")] = 0,
 ) -> None:
     """Serve a simulated model with OpenAI's chat protocol until Ctrl-C, and print its base URL.
 
@@ -136,7 +142,8 @@ def serve_model(
         cache=cache,
         cached_cost=cached_cost,
     )
-    simulated = SimulatedModel(pace, FaultRates(busy, broken, cut), parse_lengths(lengths), spread, seed)
+    bad = HabitRates(loops, cuts, drift, echoes)
+    simulated = SimulatedModel(pace, FaultRates(busy, broken, cut), parse_lengths(lengths), bad, spread, seed)
     try:
         asyncio.run(serve_simulation(simulated, asyncio.Event().wait, host, port))
     except KeyboardInterrupt:

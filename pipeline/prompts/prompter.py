@@ -18,7 +18,7 @@ from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, Unr
 from pipeline.llm.model import CUT, LLM, BudgetMeter, ChatMessage, Finish, ModelCall, ModelReply
 from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
-from pipeline.replies.echo import UNREADABLE, find_echo, read_instructions
+from pipeline.replies.echo import UNREADABLE, PromptEcho
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.findings import SourcedFinding
@@ -176,19 +176,19 @@ class Prompter:
     async def _values(
         self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
     ) -> AsyncGenerator[T, None]:
-        pieces, begun, instructions = list[str](), False, _read_instructions(call)
+        pieces, begun, echo = list[str](), False, _build_echo(call)
         with self._recorded(call, template, load) as (noted, outcome):
             try:
                 async with close_stream(self._pieces(noted, outcome)) as stream:
                     async for piece in stream:
                         pieces.append(piece)
                         new = splitter.feed(piece)
-                        if new and find_echo("".join(pieces), instructions) is not None:
+                        if new and echo.find("".join(pieces)) is not None:
                             break
                         for value in new:
                             begun = True
                             yield value
-                fault = _find_nonsense("".join(pieces), outcome.get("finish", "stop"), call, instructions)
+                fault = _find_nonsense("".join(pieces), outcome.get("finish", "stop"), call, echo)
                 for value in _end_values(splitter, fault, begun=begun, cut=outcome.get("finish") in CUT):
                     yield value
             except UnreadableReply as error:
@@ -248,8 +248,8 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
         raise _UnreadableReply("it is far too long", reply)
     if reply.finish == "loop" and not call.varied:
         raise _UnreadableReply("it repeats itself", reply)
-    echo = find_echo(reply.text, _read_instructions(call))
-    text, cut = reply.text[:echo], reply.finish in CUT or echo is not None
+    at = _build_echo(call).find(reply.text)
+    text, cut = reply.text[:at], reply.finish in CUT or at is not None
     if not text.strip():
         raise _UnreadableReply("it repeats the instructions", reply)
     try:
@@ -260,15 +260,13 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
         raise _UnreadableReply(str(error), reply) from error
 
 
-def _read_instructions(call: ModelCall) -> str:
-    """Return the texts of a call that no reply repeats: its instructions, and the fault of the reply before."""
-    turns = [message.text for message in call.messages if message.role == "user"]
-    return read_instructions(call.messages[0].text, "\n".join(turns[-2:]))
+def _build_echo(call: ModelCall) -> PromptEcho:
+    return PromptEcho([(message.role, message.text) for message in call.messages])
 
 
-def _find_nonsense(text: str, finish: Finish, call: ModelCall, instructions: str) -> str:
+def _find_nonsense(text: str, finish: Finish, call: ModelCall, echo: PromptEcho) -> str:
     """Return why a reply is not to be read to its end; empty if it is."""
-    if find_echo(text, instructions) is not None:
+    if echo.find(text) is not None:
         return "it repeats the instructions"
     return "it repeats itself" if finish == "loop" and not call.varied else ""
 

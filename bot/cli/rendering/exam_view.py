@@ -79,8 +79,8 @@ def format_percent(count: int, among: int) -> str:
 
 
 _FIGURE_NAMES = (
-    "cases first readable right cited valid calls prompt_tokens completion_tokens estimated cost cut retried thought "
-    "trimmed shortened schema"
+    "cases first readable right cited valid calls prompt_tokens completion_tokens estimated cost cut looped retried "
+    "thought trimmed shortened schema"
 )
 
 

@@ -49,7 +49,7 @@ async def stream_draft(
 def list_spoken_languages(context: TurnContext, findings: Sequence[SourcedFinding]) -> frozenset[str]:
     """Return the languages that a reply may be in: the asker's and those of its notes; empty if the first is unsure."""
     noted = {finding.evidence[0].document.language for finding in findings}
-    return frozenset({context.asker_language, *noted} if context.asker_language and "" not in noted else ())
+    return frozenset({context.asker_language, *noted} if context.asker_language else ())
 
 
 async def collect_draft(

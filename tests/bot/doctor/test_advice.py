@@ -99,6 +99,9 @@ CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = 
     (advice.advise_cut_replies, only("split", cut=3, longest_reply=600, thought=30),
      ({"model.thinking_tokens": 8_192}, "")),
     (advice.advise_cut_replies, only("feedback", faults=(THOUGHT,)), ({"model.thinking_tokens": 8_192}, "")),
+    (advice.advise_cut_replies, only("split", looped=9, longest_reply=600), None),
+    (advice.advise_loops, only("split", looped=9), ({}, "9 of split. More tokens would not help; a stronger model")),
+    (advice.advise_loops, only("split", cut=9), None),
     (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 10}), None),
     (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 8, (N, S): 2}), None),
     (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 7, (N, S): 3}),
@@ -123,6 +126,8 @@ CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = 
     (advice.advise_slow_turns, facts(way(seconds=6.0)), ({"limits.seconds": 110},
      "An answer takes about 36 s of the allowed 60 s. Or save 12 s of it with refine = false.")),
     (advice.advise_slow_turns, facts(way(seconds=4.0)), None),
+    (advice.advise_slow_turns, facts(way(kinds=(*KINDS, "answer", "verdicts"), seconds=40.0)),
+     ({"system": "retrieve-then-generate", "effort": "quick", "limits.seconds": 240}, "An answer takes about 240 s.")),
 ]  # fmt: skip
 
 
@@ -156,11 +161,12 @@ def test_advice_on_drafts_does_not_mention_schemas() -> None:
 def test_advice_is_formatted_as_settings() -> None:
     advice = (
         Advice("a", {"model.structured": "text", "model.student": True, "model.stages.verify.name": "big"}),
-        Advice("b", {"limits.seconds": 110, "model.stages.split.max_tokens": 1_200}),
+        Advice("b", {"limits.seconds": 110, "model.stages.split.max_tokens": 1_200, "effort": "quick"}),
     )
     written = format_settings(advice, {"verify": StageSettings(temperature=0.5), "query": StageSettings()})
 
-    assert written[:4] == (
+    assert written[:5] == (
+        'effort = "quick"',
         "[model]",
         'structured = "text"',
         "student = true",
@@ -168,4 +174,5 @@ def test_advice_is_formatted_as_settings() -> None:
     )
     read = Settings(**tomllib.loads("\n".join(written)))
     assert (read.limits.seconds, read.model.student, read.model.stages["verify"].name) == (110, True, "big")
+    assert read.effort == "quick"
     assert format_settings((), {}) == ()

@@ -21,6 +21,7 @@ from storage.types import Verdict
 from tests.bot.doctor.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
 from tests.fake_model_rules import OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import serve
+from tests.pipeline.weak_model import LOOPS
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
@@ -205,6 +206,37 @@ async def test_replies_with_reasoning_and_replies_cut_off_are_counted() -> None:
     assert changes == {"model.thinks": True, "model.thinking_tokens": 8_192}
 
 
+async def test_loops_are_counted_and_advised_no_longer_replies() -> None:
+    def speak(kind: Any, case: Any, call: ModelCall) -> ModelReply:
+        text = right(kind, case, schema=False)
+        if call.varied:
+            return ModelReply(text, "m", prompt_tokens=900, completion_tokens=50)
+        return ModelReply(LOOPS["consolation"][:300], "m", finish="loop", prompt_tokens=900, completion_tokens=75)
+
+    results = await examine(GoldLLM(speak), stages=("split",))
+
+    split = figures(results)["split"]
+    assert (split.looped, split.cut, split.first, split.readable, split.calls) == (30, 0, 0, 30, 60)
+    (advice,) = report_on(results).advice
+    assert advice.changes == {}
+    assert "More tokens would not help" in advice.why
+
+
+async def test_slow_server_is_measured_beyond_the_configured_timeout() -> None:
+    def slow(request: ChatRequest) -> Reply:
+        return replace(http(request), seconds=0.3)
+
+    async with serve(slow, OPENAI) as server:
+        results = await _over_http(
+            server.url, OPENAI, patience=30, stages=("verify",), limit=2, timeout_seconds=0.1, first_token_seconds=0.1
+        )
+
+    measured = figures(results)["verify"]
+    assert (measured.cases, measured.faults) == (2, ())
+    advice = report_on(results, timeout_seconds=0.1).advice
+    assert {"model.timeout_seconds": 10} in [dict(each.changes) for each in advice]
+
+
 async def test_all_variants_can_be_compared() -> None:
     def as_json(kind: Any, case: Any, call: ModelCall) -> str:
         return perfect(kind, case, call) if call.schema or not kind.structured else "Sure!"
@@ -264,7 +296,7 @@ async def test_silent_server_gets_longer_timeouts() -> None:
 
     async with serve(script, OPENAI) as server:
         results = await _over_http(
-            server.url, OPENAI, stages=("verify",), limit=4, timeout_seconds=0.5, max_concurrency=2
+            server.url, OPENAI, patience=0, stages=("verify",), limit=4, timeout_seconds=0.5, max_concurrency=2
         )
     (measured,) = report_on(results).facts.measured
     changes = [advice.changes for advice in report_on(results, timeout_seconds=0.5).advice]
@@ -276,15 +308,15 @@ async def test_silent_server_gets_longer_timeouts() -> None:
 
 async def _over_http(url: str, profile: StrictProfile, **wanted: Any) -> ExamResults:
     limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
+    more = {name: wanted.pop(name) for name in ("patience",) if name in wanted}
     values = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
     settings, results = Settings(model=ModelValues(**values)), ExamResults()
 
     def opened(model: ModelSettings) -> Any:
         return open_model(model, sleep=lambda _: asyncio.sleep(0))
 
-    await run_exam(
-        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, report=_silent, results=results
-    )
+    plan = plan_exam(ExamRequest(**limits), settings, NOW)
+    await run_exam(plan, opened, tokens=10**9, now=NOW, report=_silent, results=results, **more)
     return results
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from evaluation.simulated_model.model_pace import (
     FaultRates,
+    HabitRates,
     PrefixCache,
     RateMeter,
     ReplyLength,
@@ -191,6 +192,6 @@ def test_concurrent_replies_share_the_servers_total_rates() -> None:
 
 def test_simulation_settings_survive_encoding() -> None:
     pace = ServerPace(out=float("inf"), cache=True)
-    simulated = SimulatedModel(pace, FaultRates(cut=0.1), {"draft": ReplyLength(3, 2)}, 0.2, 7)
+    simulated = SimulatedModel(pace, FaultRates(cut=0.1), {"draft": ReplyLength(3, 2)}, HabitRates(loop=0.5), 0.2, 7)
 
     assert decode_simulation(encode_simulation(simulated)) == simulated

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
 from pipeline.llm.chat_request import find_bounds
-from pipeline.replies.echo import UNREADABLE, find_echo, read_instructions
+from pipeline.replies.echo import UNREADABLE, PromptEcho
 from pipeline.replies.reply_format import extract_json_object
 from pipeline.replies.stage_replies import (
     Bullet,
@@ -190,18 +190,27 @@ def test_copied_source_is_no_part_of_a_sentence() -> None:
 NORTH = "Nobody who works in the north may come in on a Sunday unless there is a storm"
 ASKED = "When may a colleague of mine who works in the north come in on a Sunday, dear?"
 REFUSED = "It is so that they come in whenever they like to, as everybody here knows well"
-INSTRUCTIONS = read_instructions(
+EXAMPLE = "Your daughter may like that Valentina Tereshkova worked in a textile mill before she became a cosmonaut [3]."
+SYSTEM = (
     "You write the replies of a chatbot.\n- Behind each sentence, before its full stop, put the numbers of the notes "
-    "that say it, each in brackets: [1] or [2][3].",
-    f"""Today is Monday, 3 March 2025.
+    "that say it, each in brackets: [1] or [2][3]."
+)
+TURN = f"""Today is Monday, 3 March 2025.
 User: {ASKED}
 === qwrtpsdfghjk begins ===
 [1] {NORTH}.
 === qwrtpsdfghjk ends ===
 A reply that began as follows was refused, since the notes do not say that, or not for what the user asks: “{REFUSED}.”
 {UNREADABLE}no sentence has the number of a note behind it; where no note helps, the whole reply is NOTHING.
-""",
-)
+"""
+ECHO = PromptEcho([
+    ("system", SYSTEM),
+    ("user", "What can I tell her?\n=== example begins ===\n[1] She is the first.\n=== example ends ==="),
+    ("assistant", EXAMPLE),
+    ("user", "May I come?\n=== zzrtpsdfghjk begins ===\n[1] Our approved answer.\n=== zzrtpsdfghjk ends ==="),
+    ("assistant", "You may come whenever you like, as our own approved answer to that question has it [1]."),
+    ("user", TURN),
+])  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "at"), [
@@ -211,13 +220,15 @@ A reply that began as follows was refused, since the notes do not say that, or n
     ("No sentence has the number of a note behind it; where no note helps, the whole reply is", 0),
     ("Put the numbers of the notes that say it, each in brackets: [1] or [2][3].", 0),
     ("=== qwrtpsdfghjk begins ===\n[1] Nobody may.", 0),
+    (EXAMPLE, 0),
+    ("You may come whenever you like, as our own approved answer to that question has it [1].", None),
     (f"{NORTH} [1].", None),
     (ASKED, None),
     (f"{REFUSED} [1].", None),
     ("The user may come in. Today is Monday, so nobody works.", None),
 ])  # fmt: skip
 def test_echo_of_the_prompt_is_found(reply: str, at: int | None) -> None:
-    assert find_echo(reply, INSTRUCTIONS) == at
+    assert ECHO.find(reply) == at
 
 
 def test_faults_named_to_the_model_have_no_citation_marks() -> None:
