@@ -180,7 +180,7 @@ async def ask_system(
         because=f"evaluation {manifest.id}",
         seed=seed,
     )
-    done = await answer(app, request, tell)
+    done = await answer(app, request, report)
     if done.fault and done.fault.kind in _OUTAGES:
         raise stop_run(done.fault.message)
     entries = await app.audit.turn(request.id)

@@ -56,9 +56,9 @@ class HabitRates:
 class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
-    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, if not the defaults
+    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, where it differs from the default
     habits: HabitRates = HabitRates()
-    spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
+    spread: float = 0.0  # the standard deviation of lengths, as a share of their mean
     seed: int = 1
 
 

@@ -120,9 +120,9 @@ def serve_model(
     cuts: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that end in the middle.")] = 0.0,
     drift: Annotated[float, typer.Option(min=0, max=1, help="Share of replies in another language.")] = 0.0,
     echoes: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that repeat the prompt.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of lengths, contents and faults.")] = 1,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: a free one.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of lengths, contents, habits and faults.")] = 1,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen at; 0: a free port.")] = 0,
 ) -> None:
     """Serve a simulated model with OpenAI's chat protocol until Ctrl-C, and print its base URL.
 
