@@ -59,7 +59,7 @@ class CachingModel:
     def _locate(self, call: ModelCall) -> Path:
         """Return the file of a call. Its name is a digest of everything that the reply depends on."""
         messages = [(message.role, drop_delimiters(message.text)) for message in call.messages]
-        parts = [self.asked, call.stage, messages, call.schema, call.max_tokens, *([call.varied] if call.varied else [])]
+        parts = [self.asked, call.stage, messages, call.schema, call.max_tokens, *(["varied"] if call.varied else [])]
         whole = json.dumps(parts, sort_keys=True)
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
         return self.folder / digest[:2] / f"{digest[2:32]}.json"
