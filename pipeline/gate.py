@@ -253,6 +253,7 @@ class Gate:
     _said: list[CitedSentence] = field(default_factory=list, init=False)
     _claims: list[CheckedClaim] = field(default_factory=list, init=False)
     _withheld: list[WithheldSentence] = field(default_factory=list, init=False)
+    any_refused: bool = field(default=False, init=False)  # by `judge`
 
     @property
     def withheld(self) -> tuple[WithheldSentence, ...]:
@@ -272,7 +273,9 @@ class Gate:
 
     async def judge(self, sentence: CitedSentence, before: str = "") -> bool:
         """Judge a sentence before it is said, without showing it; return whether it will pass."""
-        return not (_find_fault(sentence, self.found) or isinstance(await self._rule(sentence, before), str))
+        refused = bool(_find_fault(sentence, self.found)) or isinstance(await self._rule(sentence, before), str)
+        self.any_refused = self.any_refused or refused
+        return not refused
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
         """Return whether a sentence was withheld only because it nearly copies its passage."""

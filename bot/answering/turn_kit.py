@@ -223,7 +223,7 @@ def _find_model_fault(outcome: Outcome, turn: PreparedTurn, tools: TurnTools) ->
     """Return why the model did not answer, though it might have; None if it did, or had nothing to answer with."""
     if outcome.failure:
         return outcome.failure if outcome.failure.kind in _MODEL_FAULTS else None
-    misread, withheld = tools.recorder.misread, bool(tools.gate.withheld)
+    misread, withheld = tools.recorder.misread, bool(tools.gate.withheld) or tools.gate.any_refused
     useless = outcome.status is not Status.ANSWERED or (misread and tools.gate.only_quotes)
     if turn.task != "ask" or not (useless and (misread or withheld)):
         return None

@@ -248,7 +248,8 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
         raise _UnreadableReply("it is far too long", reply)
     if reply.finish == "loop" and not call.varied:
         raise _UnreadableReply("it repeats itself", reply)
-    at = _build_echo(call).find(reply.text)
+    rating = call.stage == "refine"  # of a draft, in a few words and scores, which examples share
+    at = _build_echo(call, examples=not rating).find(reply.text)
     text, cut = reply.text[:at], reply.finish in CUT or at is not None
     if not text.strip():
         raise _UnreadableReply("it repeats the instructions", reply)
@@ -260,8 +261,8 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
         raise _UnreadableReply(str(error), reply) from error
 
 
-def _build_echo(call: ModelCall) -> PromptEcho:
-    return PromptEcho([(message.role, message.text) for message in call.messages])
+def _build_echo(call: ModelCall, *, examples: bool = True) -> PromptEcho:
+    return PromptEcho([(message.role, message.text) for message in call.messages], examples=examples)
 
 
 def _find_nonsense(text: str, finish: Finish, call: ModelCall, echo: PromptEcho) -> str:

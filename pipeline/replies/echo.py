@@ -14,7 +14,7 @@ UNREADABLE = "This reply cannot be read: "
 _WORD = lazy_compile(r"\w+")
 _PROMPT_LINE = lazy_compile(r"^(?:(?:User|Chatbot): |=== |Today is \w+day, )", re.MULTILINE)
 _QUOTED = lazy_compile(r"^=== (\w+) begins ===$.*?^=== \1 ends ===$", re.MULTILINE | re.DOTALL)
-_EXAMPLE = "\n=== example begins ===\n"
+_EXAMPLE = lazy_compile(r"^=== example begins ===$|^Today is Monday, 3 March 2025\.$", re.MULTILINE)
 _DELIMITER = lazy_compile(r"\b[bcdfghjkmnpqrstvwxz]{12}\b")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _OF_DATES = frozenset({"today", "is", "was", "the", "of", "on", *_WEEKDAYS, *MONTHS})
@@ -28,15 +28,16 @@ class PromptEcho:
     answers, and nothing that the turn itself says.
     """
 
-    def __init__(self, messages: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, messages: Sequence[tuple[str, str]], *, examples: bool = True) -> None:
         turn = "\n".join(text for role, text in messages[-3:] if role == "user")
         lines = _QUOTED.sub("", turn).splitlines()
         own = (line if line.startswith(UNREADABLE) else re.split("[:“]", line)[0] for line in lines)
         self._instructions = _known_runs(messages[0][1], SHARED_WITH_INSTRUCTIONS)
         self._instructions |= frozenset(_runs("\n".join(own), SHARED_WITH_INSTRUCTIONS))
-        pairs = pairwise(messages)
-        examples = "\n".join(reply for (_, asked), (role, reply) in pairs if role == "assistant" and _EXAMPLE in asked)
-        self._examples = _known_runs(examples, SHARED_WITH_EXAMPLES) - frozenset(_runs(turn, SHARED_WITH_EXAMPLES))
+        pairs = [pair for pair in pairwise(messages) if examples and pair[1][0] == "assistant"]
+        replies = [reply for (_, asked), (_, reply) in pairs if _EXAMPLE.search(asked)]
+        known = _known_runs("\n".join(replies), SHARED_WITH_EXAMPLES)
+        self._examples = known - frozenset(_runs(turn, SHARED_WITH_EXAMPLES))
 
     def find(self, reply: str) -> int | None:
         """Return the index at which a reply begins to repeat its prompt; None if it does not."""

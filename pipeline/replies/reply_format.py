@@ -164,9 +164,9 @@ def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "object", "properties": properties, **closed}
 
 
-def list_schema(items: Mapping[str, Any], most: int, *, least: int = 0) -> Mapping[str, Any]:
+def list_schema(items: Mapping[str, Any], most: int) -> Mapping[str, Any]:
     """Return the schema of a list. Bounds do not depend on the turn: servers compile and keep each schema."""
-    return {"type": "array", "items": items, **({"minItems": least} if least else {}), "maxItems": most}
+    return {"type": "array", "items": items, "maxItems": most}
 
 
 def string_schema(most: int) -> Mapping[str, Any]:
@@ -179,5 +179,6 @@ def integer_schema(least: int, most: int) -> Mapping[str, Any]:
 
 
 BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
-TIME = string_schema(10)  # "recent", "none", or a year
-SENTENCE_NUMBERS = list_schema(integer_schema(1, 999), 12)
+TIME: Mapping[str, Any] = {"type": "string", "maxLength": 10}  # "recent", "none", or a year
+_NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 999}
+SENTENCE_NUMBERS: Mapping[str, Any] = {"type": "array", "items": _NUMBER, "maxItems": 12}

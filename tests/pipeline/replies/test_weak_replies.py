@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
 from pipeline.llm.chat_request import find_bounds
+from pipeline.prompts.demonstrations import OWN_DAY
 from pipeline.replies.echo import UNREADABLE, PromptEcho
 from pipeline.replies.reply_format import extract_json_object
 from pipeline.replies.stage_replies import (
@@ -241,3 +242,14 @@ def test_faults_named_to_the_model_have_no_citation_marks() -> None:
             parse(f"{ECHOED_REPAIR.replace(', such as [1]', '')}What? ")
         messages.append(str(caught.value))
     assert not any("[" in message for message in messages)
+
+
+def test_only_answers_of_our_own_demonstrations_are_echoes() -> None:
+    answer = "The Salt Clock was written by Ilse Marwede [1]. It is an opera."
+
+    def find(day: str) -> int | None:
+        shown = [("user", f"Today is {day}.\nUser: Who wrote it?"), ("assistant", answer)]
+        return PromptEcho([("system", "Answer."), *shown, ("user", "Today is Friday, 27 November 2026.")]).find(answer)
+
+    assert find(f"{OWN_DAY:%A}, {OWN_DAY.day} {OWN_DAY:%B %Y}") == 0
+    assert find("Thursday, 26 November 2026") is None
