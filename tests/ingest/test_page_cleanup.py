@@ -74,7 +74,7 @@ def test_date_becomes_utc_or_none(value, expected):
 
 
 @given(st.datetimes(timezones=st.timezones() | st.none()))
-def test_kept_dates_exist_in_every_time_zone(moment):
+def test_converted_dates_are_valid_in_every_time_zone(moment):
     utc = to_utc(moment)
 
     for hours in (-14, 14) if utc else ():

@@ -71,7 +71,7 @@ def test_example_with_a_forgotten_page_is_listed_as_not_shown(config: Path) -> N
     (("drop", "t1"), "There is no example “t1”."),
     (("pin", ""), "There is no example “”."),
 ])  # fmt: skip
-def test_refused_change_shows_a_hint(config: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_refused_example_command_prints_the_reason(config: Path, arguments: tuple[str, ...], message: str) -> None:
     done = run(config, *arguments)
     assert done.exit_code == 1
     assert message.rstrip(".") in done.stderr

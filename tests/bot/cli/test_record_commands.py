@@ -22,7 +22,7 @@ def services() -> FakeServices:
     return FakeServices(record=make_record(datetime.now(UTC)))
 
 
-def test_pages_of_the_list_follow_each_other() -> None:
+def test_next_page_of_the_answer_list_starts_after_the_previous_one() -> None:
     first = document(run("audit", "list", "-n", "3", "--json", services=services()))
     second = document(run("audit", "list", "--before", str(first["next"]), "--json", services=services()))
 
@@ -40,7 +40,7 @@ def test_pages_of_the_list_follow_each_other() -> None:
     (["--verdict", "refuted"], []),
     (["--person", "\udcff", "--words", "\udcff"], []),
 ])  # fmt: skip
-def test_options_filter_turns(options: list[str], expected: list[str]) -> None:
+def test_audit_list_shows_only_turns_that_match_its_options(options: list[str], expected: list[str]) -> None:
     printed = document(run("audit", "list", "--json", *options, services=services()))
 
     assert [turn["answer_id"] for turn in printed["turns"]] == expected

@@ -145,7 +145,7 @@ def test_windows_is_refused_with_a_hint() -> None:
     assert find_platform_fault("linux") is find_platform_fault("darwin") is None
 
 
-def test_dumb_terminal_gets_its_width_and_no_colours() -> None:
+def test_dumb_terminal_output_has_the_terminals_width_and_no_colours() -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
     with os.fdopen(theirs, "w", encoding="utf-8") as stream, os.fdopen(ours, "rb"):

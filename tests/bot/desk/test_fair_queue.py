@@ -93,7 +93,7 @@ def test_follow_up_does_not_delay_other_threads():
 
 
 @given(st.integers(1, 3), st.integers(1, 30))
-def test_channels_take_turns(quiet, load):
+def test_quiet_channels_are_not_delayed_by_a_busy_one(quiet, load):
     limit, state = ConcurrencyLimit(1, 1), SchedulerState()
     for ticket in range(load):
         state = enqueue_job(state, job(ticket, "busy", str(ticket)))

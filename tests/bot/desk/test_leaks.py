@@ -133,7 +133,7 @@ async def test_asker_denied_meanwhile_gets_no_answer(matrix):
     assert not find_corpora([message.plain for message in matrix.server.messages.values() if message.key])
 
 
-async def test_shared_answer_is_remembered_for_others(matrix):
+async def test_shared_answer_is_remembered_in_questions_of_other_users(matrix):
     await matrix.allow(OPEN, frozenset())
     questions = await matrix.ask({("C2", "U2"): HELD})
     before = {("C2", "U1"): questions["C2", "U2"]}

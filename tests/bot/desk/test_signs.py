@@ -14,7 +14,7 @@ SIGNS = [ProgressSign.SHOWN, ProgressSign.WORDED]
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-async def test_fast_answer_is_posted_once(sign: ProgressSign) -> None:
+async def test_fast_answer_is_posted_without_a_progress_post(sign: ProgressSign) -> None:
     async with running_desk(sign=sign) as setup:
         gate = setup.system.gates["Question 1?"] = asyncio.Event()
         await setup.desk.take(question())

@@ -46,7 +46,7 @@ async def test_rate_limited_post_is_repeated_after_the_wait(adapter: DiscordAdap
     assert adapter.discord.posts == 1
 
 
-async def test_global_limit_holds_every_route(adapter: DiscordAdapter) -> None:
+async def test_global_rate_limit_delays_calls_on_every_route(adapter: DiscordAdapter) -> None:
     adapter.discord.faults["create_message"] = [LIMITED_EVERYWHERE]
     await post(adapter)
     adapter.call.pacing.hold(client.POST, {"channel": "201"}, 60, Reply(429))
@@ -125,7 +125,7 @@ async def explain(status: int, body: Any, wait: str = "") -> Any:
         return call.api.explain("POST /x", Reply(status, {"Retry-After": wait} if wait else {}, body))
 
 
-async def test_refusal_is_explained_by_its_code_and_status() -> None:
+async def test_refused_call_raises_the_error_of_its_code_and_status() -> None:
     kinds = {
         10008: PostGone,
         10003: ChannelUnavailable,
@@ -212,7 +212,7 @@ async def test_rate_limit_follows_the_headers_of_replies() -> None:
         await pacing.turn(client.EDIT, here, patience=1)
 
 
-async def test_many_refusals_stop_calls() -> None:
+async def test_calls_stop_for_minutes_after_thousands_of_refusals() -> None:
     clock = ManualClock(0.0)
     pacing = DiscordRateLimit(clock.now, clock.advance)
     for _ in range(5_000):

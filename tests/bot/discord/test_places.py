@@ -58,7 +58,7 @@ class Discord:
         return {"roles": self.roles[f"s{guild}"]}
 
 
-async def test_membership_is_refreshed_when_the_turn_comes() -> None:
+async def test_membership_is_looked_up_again_before_the_question_is_answered() -> None:
     discord, now = Discord(s1=["7"]), [0.0]
     known = DiscordDirectory(discord, APP, lambda: now[0])
     discord.away = 4

@@ -267,7 +267,7 @@ async def test_answer_in_an_archived_foreign_thread_is_posted_again(adapter: Dis
 
 
 @pytest.mark.parametrize("change", ["locked", "deleted"])
-async def test_closed_thread_raises_cannot_post(adapter: DiscordAdapter, change: str) -> None:
+async def test_posting_to_a_locked_or_deleted_thread_raises_cannot_post(adapter: DiscordAdapter, change: str) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.ask(thread=thread)
     people = adapter.discord.people
@@ -298,7 +298,7 @@ async def test_notice_is_posted_once_and_not_found_as_an_answer(adapter: Discord
     assert await adapter.platform.find(question) == PostedMessages()
 
 
-async def test_help_call_mentions_people_once_despite_lost_replies(adapter: DiscordAdapter) -> None:
+async def test_call_for_a_person_mentions_people_once_despite_lost_replies(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     adapter.discord.faults["create_message"] = [LOST] * 4
     posted = await adapter.platform.call(question.place, "Who knows, <@103> @here?", ["101", "102"])
@@ -307,7 +307,7 @@ async def test_help_call_mentions_people_once_despite_lost_replies(adapter: Disc
     assert adapter.discord.posts == 1
 
 
-async def test_help_call_that_was_not_posted_fails(adapter: DiscordAdapter) -> None:
+async def test_call_for_a_person_that_was_not_posted_raises_an_error(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     adapter.discord.faults["create_message"] = [BROKEN] * 4
     with pytest.raises(PlatformUnavailable):

@@ -87,7 +87,7 @@ def test_expected_note_numbers_exist(name: str) -> None:
     ("draft", [{"must", "may", "has", "avoid"}]),
     ("refine", [{"must", "may", "has", "avoid"}]),
 ])  # fmt: skip
-def test_cases_have_the_keys_that_their_grading_needs(file: str, keys: list[set[str]]) -> None:
+def test_examination_cases_have_the_keys_that_their_grading_needs(file: str, keys: list[set[str]]) -> None:
     assert all(case.expected is None or set(case.expected) in keys for case in read_cases(file, NOW.date()))
 
 

@@ -107,7 +107,7 @@ def test_ctrl_c_prints_the_measurements_so_far(first: int) -> None:
 FREE_PORT = "[http]\nport = 0\n"
 
 
-def test_each_check_prints_a_line() -> None:
+def test_doctor_prints_a_line_per_check_and_creates_nothing() -> None:
     result = run(settings=FREE_PORT)
     lines = result.stdout.splitlines()
 

@@ -68,7 +68,9 @@ def test_model_is_configured_by_a_key_or_an_address(
     assert load_settings().model.configured is configured
 
 
-def test_own_variables_override_the_file_and_the_file_overrides_openai_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_footnote_variables_override_the_file_and_the_file_overrides_openai_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_MODEL", "theirs")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")

@@ -232,7 +232,7 @@ VALUES = st.sampled_from(["{}", "[\n  {},\n]", '"""\n[[x]]\na = {}\n"""', "{{ k 
 
 
 @given(st.lists(st.tuples(st.sampled_from(["[{}]", "[[{}]]", "[[{}]]\n[{}.sub]"]), KEYS, KEYS, VALUES), max_size=8))
-def test_find_line_finds_every_key(tables: list[tuple[str, str, str, str]]) -> None:
+def test_find_line_returns_the_line_of_every_settings_key(tables: list[tuple[str, str, str, str]]) -> None:
     text, places, counts = "", {}, dict[str, int]()
     for place, (header, table, key, value) in enumerate(tables):
         name = f"{table[0]}{header.count('[')}{table[1:]}" if table[0] in "'\"" else f"{table}{header.count('[')}"

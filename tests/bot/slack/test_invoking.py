@@ -69,7 +69,7 @@ def test_shortcut_checks_its_message_in_its_thread():
 @pytest.mark.parametrize(
     "body", [{}, {**COMMAND, "command": "/footnote"}, {**SHORTCUT, "callback_id": "other"}, {"type": "view_submission"}]
 )
-def test_other_commands_and_shortcuts_are_not_questions(body):
+def test_invocations_without_a_question_are_not_parsed_as_one(body):
     assert parse_invocation(body, US) is None
 
 

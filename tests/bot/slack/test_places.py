@@ -90,7 +90,7 @@ def test_stranger_is_of_another_organisation_or_deleted(user, us, strange):
     assert is_stranger(user, us) is strange
 
 
-async def test_lookup_is_cached_until_it_changes_or_expires():
+async def test_channel_lookup_is_cached_until_a_change_or_its_expiry():
     slack, now = Slack(C1=OWN), [0.0]
     known = places(slack, lambda: now[0])
     assert [await known.shared("C1") for _ in range(3)] == [False] * 3
@@ -116,7 +116,7 @@ async def test_concurrent_lookups_share_one_call():
     assert len(slack.calls) == 1
 
 
-async def test_change_during_a_lookup_discards_its_answer():
+async def test_channel_change_during_a_lookup_discards_the_result():
     slack = Slack(C1=OWN)
     slack.held.clear()
     known = places(slack)
@@ -168,7 +168,7 @@ async def test_language_follows_the_users_locale():
     assert [await known.language(user) for user in ("U1", "UX", "U?")] == ["pt", "", ""]
 
 
-async def test_asker_is_refreshed_when_the_turn_comes():
+async def test_facts_about_the_asker_are_looked_up_again_before_the_answer():
     slack = Slack(C1=OWN)
     known = places(slack)
     slack.away = 4

@@ -303,7 +303,9 @@ async def test_private_answer_is_posted_in_a_thread_only_if_it_has_replies(
 
 @pytest.mark.parametrize("method", ["response_url", "chat.postEphemeral"])
 @pytest.mark.parametrize("cut", CUTS)
-async def test_private_answer_in_doubt_is_not_repeated(adapter: SlackAdapter, method: str, cut: str) -> None:
+async def test_private_answer_that_may_have_arrived_is_not_repeated(
+    adapter: SlackAdapter, method: str, cut: str
+) -> None:
     form = (await adapter.slack.people.command("/ask", "When?")).payload
     handle = form["response_url"] if method == "response_url" else ""
     question = replace(await adapter.ask(), only_asker=True, handle=handle)
@@ -319,7 +321,7 @@ async def test_private_answer_in_doubt_is_not_repeated(adapter: SlackAdapter, me
     assert len(adapter.slack.state.ours()) == expected
 
 
-async def test_notice_is_private_and_help_call_is_public(adapter: SlackAdapter) -> None:
+async def test_notice_is_private_and_a_call_for_a_person_is_public(adapter: SlackAdapter) -> None:
     question = await adapter.ask()
     await adapter.platform.tell(question, "I <!here> cannot.")
     posted = await adapter.platform.call(question.place, "Help with “<@U3> <!channel>”?", ["U2"])
@@ -334,7 +336,9 @@ async def test_notice_is_private_and_help_call_is_public(adapter: SlackAdapter) 
 
 @pytest.mark.parametrize("thread", [True, False])
 @pytest.mark.parametrize("cut", CUTS)
-async def test_help_call_in_doubt_is_found_and_not_repeated(adapter: SlackAdapter, cut: str, *, thread: bool) -> None:
+async def test_call_for_a_person_that_may_have_arrived_is_found_and_not_repeated(
+    adapter: SlackAdapter, cut: str, *, thread: bool
+) -> None:
     question = await adapter.ask()
     place = question.place if thread else Place("slack", "T1", "C1")
     adapter.slack.faults["chat.postMessage"] = [CUTS[cut]]

@@ -106,7 +106,7 @@ def test_cards_without_verdict_are_removed() -> None:
     assert view.claims == (ClaimCard(1, "refuted"),)
 
 
-def test_claim_of_the_user_has_no_card() -> None:
+def test_claim_made_by_the_user_is_not_shown_as_a_card() -> None:
     assert shown_after(ClaimChecked(claim(Verdict.SUPPORTS, "user"))).claims == ()
 
 

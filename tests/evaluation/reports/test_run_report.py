@@ -167,7 +167,7 @@ def test_report_command_refuses_a_folder_without_a_run(tmp_path: Path):
     assert "has no run in it" in ended.output
 
 
-def test_plot_has_its_values_as_text():
+def test_plot_states_its_values_as_text_for_screen_readers():
     plot = Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s")
     drawn = render_page("# A report", "Report", [plot])
     assert 'aria-label="a &lt;system&gt;: 1 s"' in drawn

@@ -147,7 +147,7 @@ def begun(ending: Ending) -> Script:
         *((answers, ended) for answers in (begun(Ending.HANG), (HANG,)) for ended in ("stopped", "late")),
     ],
 )
-async def test_lost_tries_count_toward_turn_tokens(
+async def test_tokens_of_failed_attempts_count_towards_the_turns_budget(
     answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
 ) -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)

@@ -140,7 +140,7 @@ async def test_key_is_sent_in_the_header_of_its_api() -> None:
     assert "api-key" not in sent[2].headers
 
 
-async def test_missing_usage_is_estimated() -> None:
+async def test_missing_token_usage_is_estimated() -> None:
     async with open_test_model(lambda _: Reply("In the Alps, by three countries."), OLLAMA) as ask:
         _, reply = await ask.stream()
     assert reply.estimated
@@ -158,7 +158,7 @@ async def test_missing_usage_is_estimated() -> None:
         ('{"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 90, "prompt_cache_hit_tokens": 4}', (80, 4)),
     ],
 )
-async def test_invalid_usage_is_estimated_and_hidden_reasoning_is_counted(
+async def test_invalid_token_usage_is_estimated_and_hidden_reasoning_is_counted(
     usage: str, counts: tuple[int, int] | None
 ) -> None:
     body = f'{{"choices": [{{"message": {{"content": "Yes."}}}}], "usage": {usage}}}'.encode()

@@ -28,7 +28,7 @@ async def test_quirks_of_a_reasoning_model_are_learned_and_remembered() -> None:
     assert ask.spent.calls == 2
 
 
-async def test_quirks_are_separate_per_model() -> None:
+async def test_learned_server_quirks_apply_to_one_model_only() -> None:
     own = {"draft": StageSettings("thinking-model")}
     async with open_test_model(lambda _: Reply(), stages=own) as ask:
         await ask.complete()
@@ -279,7 +279,7 @@ OTHER = [
         *OTHER,
     ],
 )
-def test_errors_are_classified(status: int, body: str, kind: type) -> None:
+def test_server_error_messages_are_classified_as_quirks_or_final_errors(status: int, body: str, kind: type) -> None:
     meaning = _meaning(status, body)
     assert type(meaning) is kind
     if isinstance(meaning, ServerQuirks):

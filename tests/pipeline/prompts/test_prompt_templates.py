@@ -120,7 +120,7 @@ def test_every_template_renders_in_every_mode(template: str, manner: PromptMode)
 
 @pytest.mark.parametrize("template", FACTS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_prefix_is_the_same_every_day(template: str, manner: PromptMode) -> None:
+def test_beginning_of_a_prompt_does_not_depend_on_date_or_question(template: str, manner: PromptMode) -> None:
     one = render_prompt(template, FACTS[template], manner, NOW, Random(1))
     other_talk = Conversation((Turn("user", "Something else?"),))
     facts = {name: other_talk if name == "talk" else value for name, value in FACTS[template].items()}

@@ -359,7 +359,7 @@ def test_truncation_drops_all_findings_of_the_last_passage() -> None:
     ]
 
 
-def test_minimal_prompt_cannot_be_truncated() -> None:
+def test_prompt_with_nothing_left_to_drop_cannot_be_truncated() -> None:
     facts = {"talk": conversation("1"), "sentences": (), "draft": "It rings."}
     assert truncate_load(PromptLoad(facts, examples=False)) is None
 

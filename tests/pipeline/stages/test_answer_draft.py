@@ -193,7 +193,7 @@ def test_disagreeing_sources_are_noted_with_their_dates() -> None:
     ]  # fmt: skip
 
 
-def test_foreign_source_is_noted_once() -> None:
+def test_source_in_another_language_is_noted_once() -> None:
     annotator = annotator_for("de", PIER, OLD)
     assert [annotate(annotator, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
 

@@ -26,7 +26,7 @@ def test_library_language_is_that_of_most_hits(spoken: str, found: list[str], ex
     assert find_library_language(spoken, [hit("Text.", language=language) for language in found]) == expected
 
 
-async def test_context_has_only_the_last_turns() -> None:
+async def test_turn_context_contains_only_the_last_turns_of_the_conversation() -> None:
     talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
     stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
     scene = await prepare_context(talk, stage.kit)

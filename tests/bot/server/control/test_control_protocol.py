@@ -88,7 +88,7 @@ def test_arbitrary_bytes_raise_only_malformed_message(line: bytes) -> None:
         return
 
 
-def test_digest_distinguishes_protocol_versions() -> None:
+def test_protocol_digest_is_repeatable_and_has_16_characters() -> None:
     assert control_protocol.hash_protocol() == control_protocol.hash_protocol()
     assert len(control_protocol.hash_protocol()) == 16
 
