@@ -69,7 +69,7 @@ def extract_json_object(text: str, *, cut: bool = False) -> Mapping[str, Any]:
     raise UnreadableReply("there is no complete JSON object in it")
 
 
-_JSON_TOKEN = lazy_compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[][{}]')
+_JSON_TOKEN = lazy_compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[][{}]')
 
 
 def _close_json(text: str) -> str:
