@@ -177,7 +177,7 @@ async def test_equal_fingerprints_under_two_keys_are_two_documents(store):
     assert (report.added, await keys(store)) == (2, {"a", "b"})
 
 
-async def test_last_of_several_changes_of_a_document_wins(store):
+async def test_last_of_several_listed_changes_of_a_document_is_applied(store):
     """Edited, deleted, restored and deleted, in listing order."""
     await run(store, Scripted(pages("a", "b", "c"), marked="m1"))
     events = [

@@ -177,7 +177,7 @@ class TestJudgement:
         assert gate.answer(Status.ANSWERED).withheld == 0
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
-    async def test_failed_judgement_lets_out_only_sure_sentences(self, error: PipelineError) -> None:
+    async def test_only_sure_sentences_pass_if_the_judgement_fails(self, error: PipelineError) -> None:
         assert await self.gate(SURE, error).say(self.SENTENCE)
         for support in (DOUBTFUL, APPEALABLE):
             gate = self.gate(support, error)
@@ -188,7 +188,9 @@ class TestJudgement:
         assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)
 
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
-    async def test_certain_sentence_is_not_judged(self, support: Support, *, passes: bool) -> None:
+    async def test_verbatim_or_surely_false_sentence_is_decided_without_the_model(
+        self, support: Support, *, passes: bool
+    ) -> None:
         gate = self.gate(support, AssertionError("asked"))
         assert await gate.say(self.SENTENCE) is passes
         assert self.verified == 0
@@ -218,7 +220,7 @@ class TestJudgement:
         gate = Gate(found={OFFICE.passage.id: OFFICE}, supports=doubts, tell=lambda _: None)
         assert not await gate.say(self.SENTENCE)
 
-    async def test_early_judgement_is_not_repeated(self) -> None:
+    async def test_judgement_made_before_a_sentence_is_said_is_not_repeated(self) -> None:
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS))
         assert await gate.judge(self.SENTENCE)
         assert gate.answer(Status.ANSWERED).status is Status.ABSTAINED

@@ -64,7 +64,7 @@ def call(stage: str, **facts: object) -> Step:
     return Step(stage, {"attempts": 1, "prompt_tokens": 10, "completion_tokens": 2, **facts}, 5.0)
 
 
-async def test_steps_are_in_order_of_their_start() -> None:
+async def test_recorded_steps_are_in_order_of_their_start() -> None:
     recorder = Recorder(Shelf([LEAVE]).search, report=lambda _: None)
     began = time.perf_counter()
     await recorder.search(SearchQuery("leave"), 1)

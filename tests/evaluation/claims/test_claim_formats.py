@@ -164,7 +164,7 @@ def test_rows_of_each_form_become_claims(tmp_path: Path, source: str, rows: list
     assert {claim.source for claim in read} == {source}
 
 
-def test_plain_form_reads_its_optional_fields(tmp_path: Path) -> None:
+def test_claim_file_in_plain_form_is_read_with_its_optional_fields(tmp_path: Path) -> None:
     row = {"claim": "It glows.", "evidence": "It glows.", "label": "SUPPORTS"}
     optional = {"kind": "asked", "asked": "Does it glow?", "id": "k", "group": "kiln"}
     path = write(tmp_path / "ours.jsonl", {**row, **optional}, {**row, "held": True})
@@ -286,7 +286,7 @@ def test_empty_file_is_reported_as_empty(tmp_path: Path, text: str, form: str) -
     assert caught.value.hint
 
 
-def test_named_form_overrides_detection(tmp_path: Path) -> None:
+def test_file_format_named_by_the_caller_overrides_its_detection(tmp_path: Path) -> None:
     (claim,) = read_claims(write(tmp_path / "x", ROW), "fever-symmetric")
 
     assert claim.source == "fever-symmetric"

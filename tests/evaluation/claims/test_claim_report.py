@@ -154,7 +154,7 @@ def test_claims_are_read_from_the_footnote_data_folder_by_default(claims: Path) 
     assert "no labelled claims" in str(run(FOOTNOTE_DATA=folder).exception)
 
 
-def test_gate_outcomes_are_counted_by_kind() -> None:
+def test_claims_that_pass_the_gate_are_counted_by_kind() -> None:
     rows: list[tuple[float, Verdict, str, dict[str, Any]]] = [
         (0.9, SUPPORTS, "plain", {"sure": True, "judged": True}),
         (0.8, SUPPORTS, "plain", {"sure": False, "quoted": True}),

@@ -153,7 +153,7 @@ async def test_model_alone_is_judged_by_claims_only():
         *((text, None) for text in ("Score: 0", "Score: 6", "Score: 50/100", "It is good.", "Score: good", "")),
     ],
 )
-def test_grade_is_parsed(text, score):
+def test_grade_of_a_judge_reply_is_parsed_or_unreadable(text, score):
     if score is None:
         with pytest.raises(UnreadableReply):
             grade_format("relevant").from_text(text)

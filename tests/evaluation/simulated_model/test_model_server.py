@@ -169,7 +169,7 @@ async def test_server_fails_as_configured(faults: FaultRates, error: type[Except
     assert server.counts.tokens == (60 if faults.cut else 0)
 
 
-async def test_faults_follow_their_rate_and_seed() -> None:
+async def test_simulated_faults_follow_their_configured_rate_and_seed() -> None:
     seen, body = [], {"model": "m", "messages": MESSAGES, "max_tokens": 1}
     for _ in range(2):
         async with serving(replace(PLAIN, faults=FaultRates(busy=1 / 3))) as (__, ___, url):

@@ -146,7 +146,7 @@ def test_printed_figures_state_whether_they_keep_their_limits() -> None:
     assert any(line.startswith("| verify | 1 |") for line in render_stages(figures).splitlines())
 
 
-async def test_turn_is_traced_and_reported(tmp_path) -> None:
+async def test_benchmark_traces_a_turn_and_reports_its_critical_path(tmp_path) -> None:
     async with open_bench(AT_ONCE, 0.0, PageSource(PAGES)) as bench, open_second_server(bench, AT_ONCE, 0.0) as second:
         turns = [await measure_turn(on, "wikichat-fast", "When was the lighthouse built?") for on in (bench, second)]
 

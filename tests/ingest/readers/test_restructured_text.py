@@ -41,7 +41,7 @@ Basic 5
 """
 
 
-def test_page_becomes_headings_and_blocks():
+def test_restructured_text_becomes_headings_and_blocks():
     reading = restructured_text.read_restructured_text(PAGE)
 
     assert reading.items == (

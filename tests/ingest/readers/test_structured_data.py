@@ -63,7 +63,7 @@ def test_notebook_becomes_prose_and_code():
     assert reading.items == (Heading(1, "Report"), Block("Some text."), Block("print(1)", PassageKind.CODE))
 
 
-def test_objects_become_rows_and_sections():
+def test_json_objects_become_rows_and_sections():
     data = {"name": "Ann", "tags": ["a", "b"], "office": {"city": "Graz"}, "bio": "long " * 60}
 
     assert structured_data.read_json(json.dumps(data)).items == (

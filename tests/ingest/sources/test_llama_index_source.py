@@ -80,7 +80,7 @@ def test_invalid_documents_are_unreadable():
         second.load()
 
 
-def test_rules_select_by_name_and_date():
+def test_selection_rules_select_documents_by_name_and_date():
     dated = [{"text": "A.", "id_": f"{n}.md", "metadata": {"updated": f"2026-03-0{n}"}} for n in (1, 2)]
     rules = SelectionRules(include=("*.md",), exclude=("3.md",), newest_days=1)
     llama_source = given(*dated, {"text": "B.", "id_": "3.md"}, {"text": "C.", "id_": "x"}, rules=rules,

@@ -14,7 +14,7 @@ DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared"
 SAMPLE = DATA / "wikipedia_dumps" / "multistream-index-sample.txt"
 
 
-def test_lines_with_one_offset_form_a_stream():
+def test_index_lines_with_the_same_offset_form_one_stream():
     lines = ["499:10:A\n", "499:12:B: C\n", "900:13:D\n"]
 
     assert list(parse_streams(lines, 1000)) == [

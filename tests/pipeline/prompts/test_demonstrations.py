@@ -53,7 +53,7 @@ def test_demonstration_is_rendered_like_a_turn_before_it(template: str) -> None:
     assert replied.text == REPLIES[template]
 
 
-def test_demonstration_without_such_a_call_is_not_selected() -> None:
+def test_demonstration_that_lacks_a_call_is_not_selected_for_its_template() -> None:
     assert select_demos("summarise", (CRANE,)) == ()
     assert fit_demo("query", replace(CRANE, query="")) is None
 

@@ -328,7 +328,7 @@ class TestFeedback:
         with pytest.raises(UnreadableReply):
             feedback_format().from_text(self.TEXT + last)
 
-    def test_scores_stay_in_their_range(self) -> None:
+    def test_feedback_score_above_the_range_counts_as_good(self) -> None:
         point = {"remark": "Wow!", "score": 900}
         data = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
         assert feedback_format().from_json(data).good

@@ -240,7 +240,7 @@ async def test_each_statement_gets_its_own_verdict_in_order():
     assert {citation.quote for citation in outcome.answer.citations} >= {"The pier of Skarholm is made of oak."}
 
 
-async def test_limit_bounds_the_statements_checked():
+async def test_number_of_checked_statements_is_limited():
     assert len(claims(await check_text(BOTH, limits=Limits(claims=1)))) == 1
     assert len(claims(await check_text(BOTH, limits=Limits(claims=0)))) == 1
 

@@ -60,7 +60,7 @@ def test_rescaled_scores_keep_their_order_between_0_and_1(scores: list[float]) -
     )
 
 
-def test_next_example_weighs_distance_against_relevance() -> None:
+def test_next_example_is_chosen_by_relevance_and_distance_to_chosen_ones() -> None:
     """S = (1 - w) · distance + w · score: with w = 0.5 it is 0.5 · 0.05 + 0.5 · 0.8 against 0.5 · 0.8 + 0.5 · 0.5."""
     assert find_next((0.8, 0.5), (0.05, 0.8), 0.5) == 1
     assert find_next((0.8, 0.5), (0.05, 0.8), 0.9) == 0  # 0.725 against 0.53
@@ -99,7 +99,7 @@ async def test_only_the_nearest_by_words_of_a_large_pool_are_compared() -> None:
     assert [candidate.demo.id for candidate in ranked] == ["pier", "harbour 0", "harbour 1"]
 
 
-async def test_pool_is_loaded_once_and_on_first_use() -> None:
+async def test_example_pool_is_loaded_once_at_its_first_use() -> None:
     loads = list[int]()
 
     async def load() -> tuple[Demonstration, ...]:

@@ -79,7 +79,7 @@ def test_copy_on_a_page_that_the_query_names_is_not_dropped() -> None:
     assert drop_copies(hits, "warranty of pump Ada") == hits[:1]
 
 
-async def test_next_hits_replace_dropped_copies() -> None:
+async def test_passages_dropped_as_copies_are_replaced_by_the_next_hits() -> None:
     copies = [hit(RULE, key=f"{number}.md", title="Meals") for number in range(3)]
     others = [hit(f"A warm meal costs {number} crowns.", key=f"fare{number}.md") for number in (4, 5)]
     talk = question("Who gets a warm meal?")

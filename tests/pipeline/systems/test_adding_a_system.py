@@ -50,7 +50,7 @@ async def test_guides_file_is_a_system_that_keeps_the_contract(text: str) -> Non
 
 
 @pytest.mark.usefixtures("in_the_folder")
-async def test_system_without_its_own_check_checks_by_rules() -> None:
+async def test_system_without_its_own_claim_check_uses_the_rules() -> None:
     for check in (find_check(find_system(NAME)), find_text_check(find_system(NAME))):
         outcome = await run(check, question("The office opens at nine."), contract.SHELF)
 

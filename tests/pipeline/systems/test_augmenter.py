@@ -85,14 +85,16 @@ async def test_augmenter_redrafts_with_feedback_until_the_gate_passes() -> None:
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("utility", ["kf1", "criticism"])
 @pytest.mark.parametrize("draft", [WRONG, "Bananas, who are yellow, grow in Spain [1]."])
-async def test_loop_without_a_passing_candidate_ends_and_abstains(draft: str, utility: str, rounds: int) -> None:
+async def test_augmenter_abstains_after_the_last_round_without_a_passing_draft(
+    draft: str, utility: str, rounds: int
+) -> None:
     other = [draft, draft.replace("2 world", "3 world").replace("Spain", "Bergen"), draft.replace("who", "and")]
     outcome, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
     assert (outcome.answer.status, outcome.answer.sentences) == (Status.ABSTAINED, ())
     assert len(llm.of("draft")) == min(rounds, len(set(other)))
 
 
-async def test_repeated_candidate_ends_the_loop() -> None:
+async def test_draft_repeated_unchanged_ends_the_rounds_of_the_augmenter() -> None:
     outcome, llm = await run({"draft": writing(WRONG)}, rounds=9)
     assert (outcome.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
 
@@ -105,7 +107,7 @@ async def test_best_candidate_is_sent_after_the_last_round() -> None:
     assert not any("world cups" in text for text in answered(outcome))
 
 
-async def test_quotable_candidate_needs_no_other_round() -> None:
+async def test_draft_that_can_be_quoted_needs_no_other_round() -> None:
     async def better_quoted(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         support = await reads_alike(sentence, evidence, asked=asked)
         return support if support.verbatim else replace(support, appealable=True, better_quoted=True)

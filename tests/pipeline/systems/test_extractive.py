@@ -95,7 +95,7 @@ async def test_misdetected_question_language_is_ignored() -> None:
     assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
 
-async def test_limit_bounds_the_sentences_quoted() -> None:
+async def test_number_of_quoted_sentences_is_limited() -> None:
     page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
     outcome = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
     assert len(answered(outcome)) <= 2

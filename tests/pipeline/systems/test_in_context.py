@@ -86,7 +86,7 @@ async def test_diverse_example_replaces_a_near_duplicate() -> None:
     assert "stranger" in shown(apart.of("draft")[0])
 
 
-async def test_knowledge_is_shown_as_triples_if_set() -> None:
+async def test_notes_and_examples_are_shown_as_triples_if_set() -> None:
     llm = ScriptedLLM(SCRIPT)
     outcome = await ask(llm, limits=Limits(examples=1, example_notes="triples"), pool=(RECORD,))
     *_, example, _, turn = llm.of("draft")[0].messages

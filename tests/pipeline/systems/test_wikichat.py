@@ -264,7 +264,7 @@ async def test_student_drafts_and_refines_in_one_call(run: Run) -> None:
     assert (len(llm.of("draft")), len(llm.of("refine"))) == (1, 0)
 
 
-async def test_limit_bounds_the_claims_verified(run: Run) -> None:
+async def test_number_of_verified_claims_is_limited(run: Run) -> None:
     many = "\n".join(f"- Skarholm has {number} lamps. | none" for number in range(30))
     outcome, _ = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
     assert len(verdicts(outcome)) == 4

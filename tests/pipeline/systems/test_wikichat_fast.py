@@ -106,7 +106,7 @@ async def test_query_is_written_only_for_dependent_questions(text: str, earlier:
         assert len(llm.of("query")) == calls
 
 
-async def test_written_query_finds_what_the_question_misses() -> None:
+async def test_query_written_by_the_model_finds_passages_that_the_question_misses() -> None:
     script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
     text = "How expensive is Skarholm pier oak?"
     outcome, llm = await run(text, script, Limits(looked_up=1))
@@ -130,7 +130,7 @@ async def test_claims_are_verified_while_others_are_still_written() -> None:
     await turn
 
 
-async def test_claims_beyond_the_limit_end_their_call() -> None:
+async def test_generating_call_is_ended_once_the_claim_limit_is_reached() -> None:
     many = "".join(f"- Skarholm has {number} piers. | none\n" for number in range(100))
     outcome, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
     assert [text for text, _ in verdicts(outcome)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]

@@ -32,7 +32,7 @@ def test_chains_link_sentences_to_pages_of_named_entities() -> None:
     assert chains == (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
 
 
-async def test_second_hop_raises_the_score_by_words_of_the_query() -> None:
+async def test_second_hop_of_a_chain_raises_its_score_by_further_words_of_the_query() -> None:
     """Shares of the query's five words (lens, ground, grinder, born, bergen), computed by hand."""
     stage = Stage(Shelf(()), question("?"), Limits(), None, None)
     query = SearchQuery("lens ground grinder born Bergen")
