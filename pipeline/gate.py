@@ -343,7 +343,9 @@ class Gate:
         return self.exists is not None and not all([await self.exists(*document) for document in documents])
 
     def quote(self, evidence: Evidence) -> bool:
-        """Show an interim quotation, not part of the answer; return whether its passage has these words."""
+        """Show a quotation, which is not part of the answer, until a sentence is said; return whether it is shown."""
+        if self._said:
+            return False
         fault = _find_evidence_fault(evidence, self.found)
         if fault:
             log.warning("quotation rejected: %s", fault)

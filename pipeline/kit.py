@@ -136,13 +136,15 @@ class Limits:
     example_notes: Literal["text", "triples"] = "text"  # how examples show their notes
     student: bool = False
     """Whether the model is distilled: no examples, no reasoning first, drafting and refining in one call."""
+    one_call: bool = False  # whether the turn makes a single short call, whose reply is checked without the model
 
-    def at(self, effort: Effort) -> "Limits":
+    def at(self, effort: Effort, *, one_call: bool = False) -> "Limits":
         """Return these limits, which hold for normal effort, scaled to another effort. No limit becomes zero."""
         shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
         scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
         query = "always" if effort == "thorough" and self.query == "auto" else self.query
-        return replace(self, **scaled, refine=self.refine and effort != "quick", query=query)
+        quick = effort == "quick"
+        return replace(self, **scaled, refine=self.refine and not quick, query=query, one_call=one_call and quick)
 
 
 def lower_effort(effort: Effort) -> Effort:
@@ -196,6 +198,7 @@ class SystemEntry:
     check_text: System | None = None  # checks each statement of a text; None: likewise
     calls: tuple[str, ...] = ()
     """The templates of its model calls, in the order of a turn; empty if it calls no model."""
+    one_call: bool = False  # whether it makes a single short call at quick effort
 
 
 async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:

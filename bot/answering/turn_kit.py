@@ -71,6 +71,7 @@ _MODEL_FAULTS = {TOO_SLOW, *(fault.kind for fault in (
     BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply,
 ))}  # fmt: skip
 """Kinds of failures after which a turn is finished without the model."""
+MODEL_SHARE = 0.95  # of a turn's time: then its model call is stopped, so that the quotation comes in time
 QUOTING_SECONDS = 10.0  # how long that may take, after the turn's own time
 
 P = ParamSpec("P")
@@ -101,7 +102,7 @@ class TurnTools:
     kit: Kit
     gate: Gate
     recorder: Recorder
-    deadline: float  # on `time.monotonic()`
+    deadline: float  # of model calls, on `time.monotonic()`
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Outcome:
 
 def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
     """Build the tools of a turn, and start its time limit. `supports` is its local check; `tell` gets its events."""
-    deadline = time.monotonic() + turn.limits.seconds
+    deadline = time.monotonic() + MODEL_SHARE * turn.limits.seconds
     recorder = Recorder(build_search(app, turn.scope), report=tell, web=build_web_search(app, turn.scope))
     seen = Conversation(turn.talk.turns[-turn.limits.turns :])
     random = Random(turn.request.seed or turn.id)  # noqa: S311 - sampling, not secrets
@@ -141,7 +142,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         engine=recorder.engine,
         compare=app.passages.compare,
         demos=demos,
-        rerank=no_reranking if turn.effort == "quick" else remember_scores(app.rerank),
+        rerank=no_reranking if turn.effort == "quick" and not turn.limits.one_call else remember_scores(app.rerank),
         supports=supports,
         say=gate.say,
         judge=gate.judge,
@@ -181,13 +182,15 @@ def _build_model_calls(
         return _ModelCalls()
     from pipeline.prompts.prompter import Prompter  # imports jinja2
 
+    budget = app.settings.limits.budget
     prompter = Prompter(
         app.llm,
-        BudgetMeter(app.settings.limits.budget, deadline=deadline),
+        BudgetMeter(replace(budget, calls=1) if turn.limits.one_call else budget, deadline=deadline),
         note=recorder.note,
         now=turn.at,
         random=random,
         student=turn.limits.student,
+        brief=turn.limits.one_call and not turn.limits.student,
         tone=turn.tone,
         demos=lambda: demos.shown,
         sharing=app.settings.model.plain().shares_beginning,

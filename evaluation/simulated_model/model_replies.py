@@ -47,7 +47,7 @@ _ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
 SENTENCE_LINE = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 """A numbered sentence in a prompt; the next two are a claim, with or without a number, and a note."""
 CLAIM_LINE = re.compile(r"^Claim(?: (\d+))?: (.*)$", re.MULTILINE)
-NOTE_LINE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
+NOTE_LINE = re.compile(r"^\[(\d+)\] (.*?)(?: \(from: .*\))?$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
 NEEDED = 0.25  # how often the model calls its notes insufficient
 SCORES = (40, 90)  # for a bad and a good draft, equally often

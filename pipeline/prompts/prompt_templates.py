@@ -114,6 +114,7 @@ class PromptMode:
     shown: bool = True  # whether examples are shown; a small context window may have no room for them
     tone: str = ""  # how text for people is to be worded; part of the turn, after all rules
     sharing: bool = False  # whether all calls begin with the rules of all, for servers that charge less for cached text
+    brief: bool = False  # whether the prompt is short, for slow servers
     folder: Path = TEMPLATE_FOLDER  # searched first for templates
 
 
@@ -173,7 +174,7 @@ def render_beginning(mode: PromptMode) -> str:
 
 
 def _shares(template: str, mode: PromptMode) -> bool:
-    return mode.sharing and not mode.student and template in SHARING
+    return mode.sharing and not (mode.student or mode.brief) and template in SHARING
 
 
 def _render_example(
@@ -191,8 +192,8 @@ def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
 
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:
-    known = {"structured": mode.structured, "student": mode.student, "tone": mode.tone, "today": spell_date(day)}
-    known["sharing"] = _shares(template, mode)
+    known: dict[str, Any] = {"structured": mode.structured, "student": mode.student, "tone": mode.tone}
+    known |= {"today": spell_date(day), "sharing": _shares(template, mode), "brief": mode.brief}
     return _build_environment(mode.folder).get_template(f"{template}.j2").make_module({**known, **facts})
 
 

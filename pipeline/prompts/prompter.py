@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.llm.model import CUT, LLM, BudgetMeter, ChatMessage, Finish, ModelCall, ModelReply
+from pipeline.llm.usage import estimate_prompt_tokens
 from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
 from pipeline.replies.echo import UNREADABLE, PromptEcho
@@ -83,6 +84,7 @@ def _reference_parts(value: object) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
+MAX_BRIEF_TOKENS = 900  # of a short prompt, by our estimate, which may be a tenth too low: with its reply 1,200
 MAX_SHOWN = 2_000  # characters of an unreadable reply that are shown to the model again
 
 
@@ -97,6 +99,7 @@ class Prompter:
     now: datetime
     random: Random
     student: bool = False
+    brief: bool = False  # whether prompts are short: without examples, and of `MAX_BRIEF_TOKENS` at most
     tone: str = ""  # how text for people is to be worded, in one line
     demos: Callable[[], Sequence[Demonstration]] = tuple  # returns the examples to show before the next call
     folder: Path = TEMPLATE_FOLDER  # searched first for templates
@@ -107,7 +110,7 @@ class Prompter:
         object.__setattr__(self, "_seed", self.random.getrandbits(64))
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        load = self._load(template, facts)
+        load = self._load(template, facts, stage)
         structured = form.schema is not None and self.llm.structured(stage)
         again: _Retry | None = None
         while True:
@@ -121,12 +124,12 @@ class Prompter:
             except PromptTooLong as error:
                 load = _truncate_or_raise(load, error)
             except _UnreadableReply as error:
-                again = _plan_retry(error, again, stage)
+                again = _plan_retry(error, again, stage, self.spent)
 
     async def stream(
         self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
     ) -> AsyncIterator[T]:
-        load = self._load(template, facts)
+        load = self._load(template, facts, stage)
         again: _Retry | None = None
         begun = False
         while True:
@@ -141,13 +144,18 @@ class Prompter:
             except _UnreadableReply as error:
                 if begun:
                     raise
-                again = _plan_retry(error, again, stage)
+                again = _plan_retry(error, again, stage, self.spent)
             else:
                 return
 
-    def _load(self, template: str, facts: Mapping[str, Any]) -> PromptLoad:
-        demos = () if self.student else select_demos(template, self.demos())
-        return PromptLoad(facts, examples=not self.student, demos=demos)
+    def _load(self, template: str, facts: Mapping[str, Any], stage: str) -> PromptLoad:
+        bare = self.student or self.brief
+        load = PromptLoad(facts, not bare, () if bare else select_demos(template, self.demos()))
+        smaller: PromptLoad | None = load
+        while self.brief and smaller and estimate_prompt_tokens(self._call(template, load, stage)) > MAX_BRIEF_TOKENS:
+            smaller = truncate_load(load)
+            load = smaller or load
+        return load
 
     def _call(
         self,
@@ -156,10 +164,10 @@ class Prompter:
         stage: str,
         *,
         schema: Mapping[str, Any] | None = None,
-        again: "_Retry | None",
+        again: "_Retry | None" = None,
     ) -> ModelCall:
         mode = PromptMode(
-            schema is not None, self.student, load.examples, self.tone, folder=self.folder, sharing=self.sharing
+            schema is not None, self.student, load.examples, self.tone, self.sharing, self.brief, self.folder
         )
         facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
         prompt = render_prompt(template, facts, mode, self.now, Random(self._seed), load.demos)  # noqa: S311 - see `_seed`
@@ -294,11 +302,11 @@ class _Retry:
     varied: bool = False
 
 
-def _plan_retry(error: _UnreadableReply, before: _Retry | None, stage: str) -> _Retry:
-    """Return how to make a call again; raise the final error if that was done before."""
-    if before:
+def _plan_retry(error: _UnreadableReply, before: _Retry | None, stage: str, spent: BudgetMeter) -> _Retry:
+    """Return how to make a call again; raise the final error if that was done before, or no call is left."""
+    if before or spent.calls >= spent.budget.calls:
         raise UnreadableReply(
-            f"The model's reply at the step “{stage}” could not be read, twice: {error}.",
+            f"The model's reply at the step “{stage}” could not be read{', twice' if before else ''}: {error}.",
             hint="`footnote doctor --model` shows which settings suit this model.",
         ) from error
     if error.reply.finish == "loop":

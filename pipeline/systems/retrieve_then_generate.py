@@ -2,15 +2,23 @@
 
 Unlike `wikichat` it searches for the question itself, shows the model the sentences of the passages instead of
 summaries, uses no claims from the model's memory, and refines no draft. The guarantee is the same: every sentence
-passes the gate against the passages that it cites.
+passes the gate against the passages that it cites. At quick effort, for slow servers, it makes a single short call, and
+the gate checks the reply without the model.
 """
+
+from collections.abc import Sequence
+from itertools import accumulate
 
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import quote_passages
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.quotation import show_interim_quote
 from pipeline.stages.turn_context import prepare_context
 from pipeline.types import Conversation, Status
+from storage.types import Hit
+
+BRIEF_CHARACTERS = 1_200  # of the passages in a short call: about 300 tokens
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -19,10 +27,18 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    findings = quote_passages(context.nearest)
+    findings = quote_passages(select_first(context.nearest) if kit.limits.one_call else context.nearest)
     if not findings:
         return Status.ABSTAINED
-    return Status.ANSWERED if await say_draft(context, findings, kit, refined=True) else Status.ABSTAINED
+    async with show_interim_quote(talk, context.found, kit):
+        answered = await say_draft(context, findings, kit, refined=True)
+    return Status.ANSWERED if answered else Status.ABSTAINED
+
+
+def select_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the first hits with at most `BRIEF_CHARACTERS` together, but at least one."""
+    lengths = accumulate(len(hit.passage.text) for hit in hits)
+    return tuple(hits[: max(1, sum(length <= BRIEF_CHARACTERS for length in lengths))])
 
 
 ENTRY = SystemEntry(
@@ -30,4 +46,5 @@ ENTRY = SystemEntry(
     "Writes an answer over the passages of one search in one call; the baseline.",
     answer,
     calls=("answer", "verify", "verdicts"),
+    one_call=True,
 )

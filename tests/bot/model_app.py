@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,9 @@ def find_stage(request: ChatRequest) -> str:
 
 
 def _instructions(template: str) -> tuple[str, ...]:
-    manners = (
-        PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
-    )
-    return tuple(render_prefix(template, manner)[0].text for manner in manners)
+    flags = product((False, True), repeat=3)
+    modes = (PromptMode(structured=structured, student=student, brief=brief) for structured, student, brief in flags)
+    return tuple(render_prefix(template, mode)[0].text for mode in modes)
 
 
 def script_model(script: Mapping[str, Any]):

@@ -109,7 +109,7 @@ def quoting() -> "Following":
             "split": "Nothing",
             "verify": "Reasoning: I cannot tell.\nSentences: -\nVerdict: NOT ENOUGH INFO",
             "draft": lambda call: " ".join(
-                f"{text} [{number}]." for number, text in _find_lines(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
+                f"{text} [{number}]." for number, text in _find_lines(r"\[(\d+)\] (.*?)[.](?: [(]from: .*)?", call)
             ),
             "refine": "\n".join(
                 f"{name}: Good. 100/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")

@@ -58,7 +58,7 @@ def sources(call: ModelCall) -> list[str]:
 
 
 def notes(call: ModelCall) -> Notes:
-    shown = re.findall(r"^\[(\d+)\] (.*) \(from: .*\)$", turn_of(call), re.MULTILINE)
+    shown = re.findall(r"^\[(\d+)\] (.*?)(?: \(from: .*\))?$", turn_of(call), re.MULTILINE)
     return {text: int(number) for number, text in reversed(shown)}
 
 

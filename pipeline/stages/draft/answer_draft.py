@@ -151,6 +151,8 @@ async def _say_or_redraft(
     try:
         return await _say_stream(sentences, speaker, kit)
     except _BeginningRefused as refusal:
+        if kit.limits.one_call:
+            return SpokenStream(said=False, received=True)
         again = redraft(refused=refusal.sentence.text)
         try:
             any_said = (await _say_stream(again, speaker, kit, refused=refusal.sentence)).said
