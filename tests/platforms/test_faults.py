@@ -88,13 +88,14 @@ def _sentences(bot: Bot) -> list[str]:
 
 
 @pytest.mark.parametrize("system", ["wikichat", "wikichat-fast"])
-async def test_unavailable_model_is_reported(bot: Bot, system: str) -> None:
+async def test_quotation_is_posted_with_a_note_if_the_model_is_unavailable(bot: Bot, system: str) -> None:
     down = ModelUnavailable("no answer from 127.0.0.1", hint="start it")
     bot.changes = {"llm": ScriptedLLM(dict.fromkeys(("query", "generate", "summarise", "draft", "split"), down))}
     await bot.start(system=system)
 
-    expected = f"{translate('model_unavailable', 'en')} {translate('again_later', 'en')}"
-    assert text(await bot.answered(await bot.ask())) == expected
+    note, quoted, *_ = text(await bot.answered(await bot.ask())).splitlines()
+    assert note == f"{translate('model_unavailable', 'en')} {translate('only_quoted', 'en')}"
+    assert quoted.startswith("Skarholm lighthouse was built in 1887.")
 
 
 async def test_unknown_system_fails_the_question(bot: Bot) -> None:
