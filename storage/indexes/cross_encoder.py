@@ -6,31 +6,25 @@ and the package's file is mapped.
 """
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import CROSS_ENCODER_SHA256
-from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, load_tokenizer, open_session
+from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, make_encodable, open_model
 
 WEIGHTS = PackagedFile(
     BERT_TOKENIZER.requirement, BERT_TOKENIZER.package, "models/data/reranker_en/model.onnx", CROSS_ENCODER_SHA256
 )
-GRAPH = Path(str(resources.files("storage.indexes").joinpath("cross_encoder.onnx")))
+GRAPH = Path(__file__).with_name("cross_encoder.onnx")
 MOST_QUESTION_CHARACTERS = 500  # later characters are never read, so they are not tokenized either
 MOST_CHARACTERS = 5_000
 
 
 def open_cross_encoder(root: Path | None = None) -> "CrossEncoder":
     """Check and load the model from its package, or from a folder `root` instead. Raises `EmbeddingUnavailable`."""
-    weights, tokenizer = WEIGHTS.locate(root), load_tokenizer()
-    try:
-        return CrossEncoder(open_session(GRAPH.read_bytes(), weights.parent), tokenizer)
-    except Exception as error:  # onnxruntime and tokenizers raise no common class
-        raise EmbeddingUnavailable(f"The cross-encoder cannot be loaded: {error}") from error
+    return CrossEncoder(*open_model(GRAPH, WEIGHTS, root))
 
 
 class CrossEncoder:
@@ -45,16 +39,11 @@ class CrossEncoder:
 
         A score depends on the question and its text alone.
         """
-        question = _encodable(question[:MOST_QUESTION_CHARACTERS])
-        return [self._score_pair(question, _encodable(text[:MOST_CHARACTERS])) for text in texts]
+        question = make_encodable(question[:MOST_QUESTION_CHARACTERS])
+        return [self._score_pair(question, make_encodable(text[:MOST_CHARACTERS])) for text in texts]
 
     def _score_pair(self, question: str, text: str) -> float:
         pair = self._tokenizer.encode(question, text)
         rows = {"ids": pair.ids, "positions": range(len(pair.ids)), "kinds": pair.type_ids}
         ((scores,),) = self._session.run(None, {name: np.array(row, np.int32) for name, row in rows.items()})
         return float(scores[0])
-
-
-def _encodable(text: str) -> str:
-    """Replace lone surrogates, which Python and JSON have and UTF-8 has not."""
-    return text.encode(errors="replace").decode()

@@ -11,16 +11,14 @@ The graph in `minilm.onnx` has no weights: `tools.training.bert_graphs` makes it
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import ROUNDED, TokenStates, Vectors
-from storage.indexes.packaged_files import PackagedFile, load_tokenizer, open_session
+from storage.indexes.packaged_files import PackagedFile, make_encodable, open_model
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
 
@@ -30,7 +28,7 @@ WEIGHTS = PackagedFile(
     "model.onnx",
     "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
 )
-GRAPH = Path(str(resources.files("storage.indexes").joinpath("minilm.onnx")))
+GRAPH = Path(__file__).with_name("minilm.onnx")
 ORIGIN = "53aa51172d14"  # of the SHA-256 of the published 32-bit weights, with which older indexes were made
 WIDTH = 384
 LAYERS = (0, 3, 6)  # the word table, the middle and the top: from a word alone to its meaning in context
@@ -50,11 +48,7 @@ def open_minilm(root: Path | None = None, threads: int = 0) -> "MiniLM":
     It computes in this many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
     `EmbeddingUnavailable`.
     """
-    weights, tokenizer = WEIGHTS.locate(root), load_tokenizer()
-    try:
-        return MiniLM(open_session(GRAPH.read_bytes(), weights.parent), tokenizer, threads)
-    except Exception as error:  # onnxruntime and tokenizers raise no common class
-        raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
+    return MiniLM(*open_model(GRAPH, WEIGHTS, root), threads)
 
 
 class MiniLM:
@@ -96,8 +90,7 @@ class MiniLM:
 
     def _tokens(self, texts: Sequence[str], most: int) -> list[list[int]]:
         """Return the tokens of each text, at most so many with the two special ones at its ends."""
-        # The tokenizer needs UTF-8, which has no lone surrogates; Python and JSON have them.
-        short = [text[:MOST_CHARACTERS].encode(errors="replace").decode() for text in texts]
+        short = [make_encodable(text[:MOST_CHARACTERS]) for text in texts]
         rows = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(short)]
         return [row[: most - 1] + row[most - 1 :][-1:] for row in rows]
 

@@ -84,6 +84,18 @@ def _sums_in_16_bits() -> bool:
         return True
 
 
+def open_model(graph: Path, weights: PackagedFile, root: Path | None = None) -> tuple[Any, Any]:
+    """Check and open a model from its package, or from a folder `root` instead; return its session and the tokenizer.
+
+    `graph` is a file of ours without weights. Raises `EmbeddingUnavailable`.
+    """
+    folder, tokenizer = weights.locate(root).parent, load_tokenizer()
+    try:
+        return open_session(graph.read_bytes(), folder), tokenizer
+    except Exception as error:  # onnxruntime raises no common class
+        raise EmbeddingUnavailable(f"The model {graph.name} cannot be loaded: {error}") from error
+
+
 @cache
 def load_tokenizer() -> Any:
     """Load the tokenizer, which returns at most `MOST_TOKENS` of a text or a pair. Raises `EmbeddingUnavailable`."""
@@ -91,3 +103,8 @@ def load_tokenizer() -> Any:
     tokenizer.no_padding()
     tokenizer.enable_truncation(MOST_TOKENS)
     return tokenizer
+
+
+def make_encodable(text: str) -> str:
+    """Replace lone surrogates, which Python and JSON have, but not UTF-8, which the tokenizer needs."""
+    return text.encode(errors="replace").decode()
