@@ -72,19 +72,19 @@ def check_assembled(closed: Mapping[str, Any]) -> Iterator[str]:
     assembled = "".join(
         "".join(
             (
-                f"({own_words['note']})" if own_words.get("note") else "",
-                str(own_words.get("text", "")),
-                *_render_marks(own_words),
+                f"({sentence['note']})" if sentence.get("note") else "",
+                str(sentence.get("text", "")),
+                *_render_marks(sentence),
             )
         )
-        for own_words in sentences
+        for sentence in sentences
     )
     if sentences and _strip_spaces(str(closed.get("text", ""))) != _strip_spaces(assembled):
         yield "its text is not its sentences"
 
 
-def _render_marks(own_words: Mapping[str, Any]) -> Iterator[str]:
-    return (f"[{number}]" for number in own_words.get("citations") or ())
+def _render_marks(sentence: Mapping[str, Any]) -> Iterator[str]:
+    return (f"[{number}]" for number in sentence.get("citations") or ())
 
 
 def _strip_spaces(text: str) -> str:
@@ -96,10 +96,10 @@ def strip_marks(text: str) -> str:
     return _MARK.sub("", text)
 
 
-def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[str]:
-    """Check that the delivered text contains the whole answer, `own_words`, unless parts of it did not fit."""
+def check_delivered(answer: str, delivered: Mapping[str, Any]) -> Iterator[str]:
+    """Check that the delivered text contains the whole `answer`, unless parts of it did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
-    if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
+    if whole and answer not in strip_marks(str(delivered.get("text", ""))):
         yield "the delivered text differs from the recorded answer"
 
 
@@ -148,10 +148,10 @@ def _says_row(words: list[str], cells: list[_Ways]) -> bool:
     if not cells:
         return False
     for ways in cells:
-        own_words = next((way for way in ways if words[: len(way)] == way), None)
-        if own_words is None:
+        wording = next((way for way in ways if words[: len(way)] == way), None)
+        if wording is None:
             return False
-        words = words[len(own_words) :]
+        words = words[len(wording) :]
     return not words
 
 
