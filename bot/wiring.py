@@ -31,7 +31,7 @@ from storage.database.worker_threads import IndexThreads, ThreadPool
 from storage.home.home_folder import lock_home
 from storage.home.record_database import open_record
 from storage.indexes.dense import open_dense_index
-from storage.indexes.embedding import LazyReader, load_cross_encoder, load_token_states, open_embedder
+from storage.indexes.embedding import LazyFunction, load_cross_encoder, load_token_states, open_embedder
 from storage.indexes.index_state import refuse_lost_database
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -108,7 +108,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             llm=LazyModel(settings.model.plain(), stack, load.observe) if settings.model.configured else None,
             load=load,
             versions=read_versions(store.embedder.name),
-            rerank=LazyReader(load_cross_encoder, store.threads.rerank),
+            rerank=LazyFunction(load_cross_encoder, store.threads.rerank),
             web=stack.enter_context(web) if web else None,
             find_position=partial(find_position, database),
         )
@@ -116,7 +116,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
 
 def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChecker, SupportChecker]:
     """Return the local checks of answers, and of claims that users ask about."""
-    states = LazyReader(load_token_states, threads)
+    states = LazyFunction(load_token_states, threads)
     strictness, names = settings.support.strictness, settings.support.names
     answers = SupportChecker(states, strictness or "normal", names)
     return answers, SupportChecker(states, strictness or "strict", names)

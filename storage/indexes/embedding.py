@@ -1,6 +1,6 @@
 """Embedders turn texts into unit vectors: MiniLM on this machine, or any of Chroma's embedding functions by name.
 
-Heavy libraries are imported, and the models of `load_token_states` and `load_answer_reader` loaded, at first use. An
+Heavy libraries are imported, and the models of `load_token_states` and `load_cross_encoder` loaded, at first use. An
 error of an embedding service may contain the request or a key, and Chroma passes it on. So it is replaced by one line
 without secrets.
 """
@@ -36,7 +36,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return how well the model knows the script of `text`, from 0, not at all, to 1, fully."""
+        """The name of the model and its version, with which indexes are stamped; see `are_comparable`."""
 
     @property
     def dimensions(self) -> int:
@@ -305,8 +305,8 @@ class TokenStates:
 Found = TypeVar("Found")
 
 
-class LazyReader(Generic[Found]):
-    """A model that `load` loads at the first call, and that runs in the threads of `worker`: `await reader(...)`."""
+class LazyFunction(Generic[Found]):
+    """A model that `load` loads at the first call, and that runs in the threads of `worker`: `await read(...)`."""
 
     def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
         self._load = load

@@ -16,7 +16,7 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.indexes.embedding import LazyReader, load_cross_encoder, load_token_states, open_embedder
+from storage.indexes.embedding import LazyFunction, load_cross_encoder, load_token_states, open_embedder
 from storage.record.proof.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Following, Script, ScriptedLLM
@@ -98,6 +98,6 @@ def adapt_script(script: Script, system: str) -> Script:
 def open_document_app(home: Path, source: DocumentSource, corpus: str) -> Iterator[DocumentApp]:
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
-        checker = SupportChecker(LazyReader(load_token_states, store.threads.states))
-        rerank = LazyReader(load_cross_encoder, store.threads.rerank)
+        checker = SupportChecker(LazyFunction(load_token_states, store.threads.states))
+        rerank = LazyFunction(load_cross_encoder, store.threads.rerank)
         yield DocumentApp(App(Settings(home=home), store, **kept(store), supports=checker, rerank=rerank))
