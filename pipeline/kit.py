@@ -75,12 +75,14 @@ async def no_reranking(question: str, texts: Sequence[str]) -> Sequence[float]:
 def remember_scores(rerank: Rerank) -> Rerank:
     """Return a reranker for one turn, which reads no text twice for one question."""
     known: dict[tuple[str, str], float] = {}
+    reading = asyncio.Lock()  # the search for a draft and the interim quotation may ask for the same text at once
 
     async def rerank_new(question: str, texts: Sequence[str]) -> Sequence[float]:
-        new = [text for text in dict.fromkeys(texts) if (question, text) not in known]
-        if new:
-            scores = await rerank(question, new)
-            known.update(zip([(question, text) for text in new], scores, strict=False))
+        async with reading:
+            new = [text for text in dict.fromkeys(texts) if (question, text) not in known]
+            if new:
+                scores = await rerank(question, new)
+                known.update(zip([(question, text) for text in new], scores, strict=False))
         return [known[question, text] for text in texts if (question, text) in known]
 
     return rerank_new

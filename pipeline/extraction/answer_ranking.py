@@ -6,13 +6,11 @@ alone; otherwise words and the search do. The weights in `answer_weights.json` c
 term weighs more the rarer it is among the passages found.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +21,8 @@ from pipeline.extraction.candidates import (
     find_capitalized_names,
     has_answer_type,
     is_number,
+    load_table,
+    write_context,
 )
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import latin_share
@@ -57,9 +57,6 @@ class CandidateFeatures:
     first: float  # the same for its passage in its document
     specifics: float  # share of the names and figures in the question that its passage has; 1 if there are none
     personal: float  # 1 if the question is asked in the first person, which lowers all log-odds
-
-
-FEATURES = tuple(field.name for field in fields(CandidateFeatures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def weigh_question(
     text: str, borrowed: str, language: str, hits: Sequence[Hit], weight: float = BORROWED
 ) -> ScoredQuestion:
     """Parse a question and weigh its terms. `borrowed` are words from earlier turns; `weight` is the weight of each."""
-    passages = [collect_passage_terms(hit, language) for hit in hits]
+    passages = [_collect_passage_terms(hit, language) for hit in hits]
     shares = dict.fromkeys(content_terms(borrowed, language), weight)
     shares |= dict.fromkeys(content_terms(text, language), 1.0)
     having = Counter(term for passage in passages for term in shares.keys() & passage)
@@ -157,8 +154,8 @@ def weigh_candidates(scored: Iterable[ScoredCandidate], weights: RegimeWeights) 
     weighed = [
         replace(
             one,
-            score=weigh_features(one.features, weights.score),
-            chance=_logistic(weights.bias + weigh_features(one.features, weights.answer)),
+            score=_weigh_features(one.features, weights.score),
+            chance=_logistic(weights.bias + _weigh_features(one.features, weights.answer)),
         )
         for one in scored
     ]
@@ -169,7 +166,7 @@ def _logistic(odds: float) -> float:
     return 1 / (1 + math.exp(-max(min(odds, 50.0), -50.0)))
 
 
-def weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) -> float:
+def _weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) -> float:
     """Return the weighted sum of features. A feature without a weight counts 0."""
     return math.fsum(weight * getattr(features, name) for name, weight in weights.items())
 
@@ -177,8 +174,7 @@ def weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) ->
 @cache
 def load_weights() -> Mapping[str, RegimeWeights]:
     """Return the weights by regime: "read" by the cross-encoder, else "trusted" if cosines are, else "lexical"."""
-    text = resources.files(__package__).joinpath("answer_weights.json").read_text(encoding="utf-8")
-    tables: Mapping[str, Any] = json.loads(text)
+    tables: Mapping[str, Any] = load_table("answer_weights.json")
     return {regime: RegimeWeights(**table) for regime, table in tables.items()}
 
 
@@ -186,7 +182,7 @@ def _extract_features(
     question: ScoredQuestion, found: Sequence[Candidate], read: Mapping[str, float]
 ) -> Iterator[CandidateFeatures]:
     farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
-    passages = {candidate.rank: collect_passage_terms(candidate.hit, question.language) for candidate in found}
+    passages = {candidate.rank: _collect_passage_terms(candidate.hit, question.language) for candidate in found}
     personal = float(bool(_FIRST_PERSON.search(question.text)))
     starts: Counter[int] = Counter()
     places: dict[tuple[int, Span], int] = {}
@@ -201,9 +197,9 @@ def _extract_features(
             sentence=UNREAD if read else question.trust * (cosine - COSINE_LOSS),
             passage=read.get(candidate.hit.passage.id, UNREAD if read else 0.0),
             cosine=question.trust * cosine,
-            terms=measure_share(question.weights, own),
-            passage_terms=measure_share(question.weights, passages[rank]),
-            terms_before=measure_share(question.weights, before[1] - own) if before[0] == rank else 0.0,
+            terms=_measure_share(question.weights, own),
+            passage_terms=_measure_share(question.weights, passages[rank]),
+            terms_before=_measure_share(question.weights, before[1] - own) if before[0] == rank else 0.0,
             pairs=shared / len(question.sequence) if question.sequence else 0.0,
             offers=_rate_answer_type(question, candidate.text),
             opening=1 / (1 + place),
@@ -220,14 +216,14 @@ def _rate_answer_type(question: ScoredQuestion, text: str) -> float:
     return 1.0 if has_answer_type(text, question.kind, question.text) else -1.0
 
 
-def measure_share(weights: Mapping[str, float], found: frozenset[str]) -> float:
+def _measure_share(weights: Mapping[str, float], found: frozenset[str]) -> float:
     """Return the sum of the weights of the terms that are among `found`."""
     return math.fsum(weight for term, weight in weights.items() if term in found)
 
 
-def collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
+def _collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
     """Return the content terms of a hit's passage with its title and section."""
-    return _collect_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language)
+    return _collect_terms(write_context(hit, hit.passage.text), language)
 
 
 @lru_cache(maxsize=256)

@@ -51,12 +51,16 @@ class Candidate:
     @property
     def context(self) -> str:
         """Return the text below its page's title, section and lead-in line."""
-        above = (self.hit.document.title, self.hit.passage.section, self.lead, self.text)
-        return "\n".join(part for part in above if part)
+        return write_context(self.hit, self.lead, self.text)
 
     @property
     def evidence(self) -> Evidence:
         return Evidence(self.text, self.hit.passage, self.hit.document, self.span)
+
+
+def write_context(hit: Hit, *lines: str) -> str:
+    """Return lines of a hit below its page's title and its section, without empty ones."""
+    return "\n".join(filter(None, (hit.document.title, hit.passage.section, *lines)))
 
 
 def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pipeline.extraction.answer_ranking import TRUSTED, measure_trust
+from pipeline.extraction.candidates import write_context
 from pipeline.kit import Kit
 from pipeline.types import Turn
 from storage.language.detection import detect_language
@@ -38,14 +39,9 @@ async def read_passages(query: str, language: str, hits: Sequence[Hit], kit: Kit
     for part in (hits[:FIRST_READ], hits[FIRST_READ : MOST_READ // shares]):
         best, second = sorted([*logits.values(), 0.0, 0.0])[:-3:-1]
         if part and (best < SURE or best - second < FAR_AHEAD):
-            scores = await kit.rerank(query, [write_context(hit) for hit in part])
+            scores = await kit.rerank(query, [write_context(hit, hit.passage.text) for hit in part])
             logits.update((hit.passage.id, score) for hit, score in zip(part, scores, strict=False))
     return logits
-
-
-def write_context(hit: Hit) -> str:
-    """Return the text of a passage below its page's title and its section."""
-    return "\n".join(part for part in (hit.document.title, hit.passage.section, hit.passage.text) if part)
 
 
 def order_by_logits(hits: Sequence[Hit], logits: Mapping[str, float]) -> tuple[Hit, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
+from pipeline.extraction.candidates import write_context
 from pipeline.kit import Kit
 from pipeline.replies.stage_replies import MAX_BULLETS, bullets_format, query_format
 from pipeline.stages.concurrency import gather_all, gather_successes
@@ -46,7 +47,7 @@ def is_relevant(claim: str, hit: Hit) -> bool:
     if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
         return True
     terms = set(content_terms(claim))
-    hit_terms = content_terms(f"{hit.document.title} {hit.passage.section} {hit.passage.text}")
+    hit_terms = content_terms(write_context(hit, hit.passage.text))
     return len(terms.intersection(hit_terms)) >= LEAST_SHARED * len(terms)
 
 

@@ -18,7 +18,6 @@ from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     BORROWED,
     REPLACED,
-    UNREAD,
     ScoredCandidate,
     ScoredQuestion,
     rescore_candidates,
@@ -95,12 +94,11 @@ async def _rank_corpus(
     if question.varied:
         ranked = _keep_varied(ranked, question.varied, language) or ranked
     contexts = list(dict.fromkeys(scored.candidate.context for scored in ranked))[: MOST_READ // shares]
-    if read and max(read.values()) < HOPELESS:
-        values: Sequence[float] = [UNREAD] * len(contexts)
-    elif read:
+    values: Sequence[float] = ()
+    if read and max(read.values()) >= HOPELESS:
         values = await kit.rerank(question.query, contexts)
-    else:
-        values = await kit.compare(question.query, contexts) if reading.trust else ()
+    elif reading.trust and not read:
+        values = await kit.compare(question.query, contexts)
     if values:
         ranked = rescore_candidates(reading, ranked, read, dict(zip(contexts, values, strict=True)))
     return RankedQuotes(reading, hits, tuple(ranked), ranked[0].chance if ranked else 0.0)

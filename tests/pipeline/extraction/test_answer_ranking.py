@@ -1,6 +1,6 @@
 """Features of a candidate, and its probability of answering the question."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
-    FEATURES,
     CandidateFeatures,
     RegimeWeights,
     ScoredCandidate,
@@ -117,6 +116,7 @@ def test_answering_sentence_ranks_first_and_unrelated_question_is_unlikely() -> 
     assert others[0].chance < ANSWER_THRESHOLD
 
 
+FEATURES = [field.name for field in fields(CandidateFeatures)]
 numbers = st.floats(-1e6, 1e6)
 rows = st.lists(numbers, min_size=len(FEATURES), max_size=len(FEATURES))
 

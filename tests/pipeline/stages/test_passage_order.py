@@ -1,5 +1,6 @@
 """The cross-encoder's order of passages."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -56,8 +57,15 @@ async def test_turn_context_has_the_best_passage_first() -> None:
     assert context.found[0].passage == HITS[0].passage
 
 
-async def test_no_text_is_read_twice_for_one_question() -> None:
+async def test_no_text_is_read_twice_for_one_question_even_at_the_same_time() -> None:
     read = list[str]()
-    rerank = remember_scores(make_kit({"a": 1.0}, read).rerank)
-    assert [await rerank("q", texts) for texts in (["a", "b"], ["b", "a"], [])] == [[1.0, -5.0], [-5.0, 1.0], []]
+
+    async def read_slowly(_: str, texts: Sequence[str]) -> Sequence[float]:
+        read.extend(texts)
+        await asyncio.sleep(0)
+        return [1.0 if text == "a" else -5.0 for text in texts]
+
+    rerank = remember_scores(read_slowly)
+    scores = await asyncio.gather(*(rerank("q", texts) for texts in (["a", "b"], ["b", "a"], [])))
+    assert scores == [[1.0, -5.0], [-5.0, 1.0], []]
     assert read == ["a", "b"]
