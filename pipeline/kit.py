@@ -200,7 +200,7 @@ class SystemEntry:
     check_text: System | None = None  # checks each statement of a text; None: likewise
     calls: tuple[str, ...] = ()
     """The templates of its model calls, in the order of a turn; empty if it calls no model."""
-    one_call: bool = False  # whether it makes a single short call at quick effort
+    one_call: bool = False  # whether it makes a single short call if quick effort is requested
 
 
 async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:

@@ -115,7 +115,8 @@ async def _prepare_turn(app: App, request: TurnRequest, task: TaskKind) -> Prepa
         requested = request.effort or settings.effort
         chosen = _choose_effort(app, requested) if system.calls else {"effort": requested}
     effort: Effort | None = chosen.get("effort")
-    limits = settings.limits.kit(student=settings.model.student).at(effort or "normal", one_call=system.one_call)
+    one_call = system.one_call and "lowered" not in chosen  # only if quick effort was requested, not if lowered to it
+    limits = settings.limits.kit(student=settings.model.student).at(effort or "normal", one_call=one_call)
     ran = {"task": task, "system": system.name, "tone": tone, "model": app.model, **_list_versions(app), **chosen}
     refreshed = {corpus.name: corpus.refreshed for corpus in corpora if corpus.name in scope}
     opening = LogEntry(turn_id, EntryKind.TURN_OPENED, build_opening(request, talk, refreshed, ran))

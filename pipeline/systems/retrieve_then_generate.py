@@ -2,8 +2,8 @@
 
 Unlike `wikichat` it searches for the question itself, shows the model the sentences of the passages instead of
 summaries, uses no claims from the model's memory, and refines no draft. The guarantee is the same: every sentence
-passes the gate against the passages that it cites. At quick effort, for slow servers, it makes a single short call, and
-the gate checks the reply without the model.
+passes the gate against the passages that it cites. If quick effort is requested, as for slow servers, it makes a single
+short call, and the gate checks the reply without the model.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,7 @@ from bot.views.view_reducer import apply_event, start_view
 from evaluation.simulated_model.chat_protocol import count_prompt_tokens
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.paced_model import PacedModel
+from pipeline.llm.server_load import CallSample
 from pipeline.types import SentencePassed, Status, Turn
 from tests.bot.model_app import find_stage, make_request, open_model_app
 
@@ -44,6 +45,16 @@ async def test_quick_effort_quotes_instead_of_calling_again(tmp_path, draft):
     assert (done.answer.status, len(server.requests)) == (Status.ANSWERED, 1)
     assert "1887" in done.text
     assert "1890" not in done.text
+
+
+async def test_effort_lowered_by_a_slow_server_keeps_verdicts_of_the_model(tmp_path):
+    async with open_model_app(tmp_path, {"draft": "It was erected in 1887 [1]."}) as (app, server):
+        for _ in range(20):
+            app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
+        done = await answer(app, make_request(system=SYSTEM), lambda _: None)
+
+    assert (done.effort, done.answer.status) == ("quick", Status.ANSWERED)
+    assert "verdicts" in map(find_stage, server.requests)
 
 
 async def test_waiting_for_a_slow_server_shows_the_step_and_a_quotation(tmp_path):
