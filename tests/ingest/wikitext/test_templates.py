@@ -131,6 +131,11 @@ def test_templates_of_other_languages_are_rendered(language, template, expected)
     assert expand_template(template, language).strip(HOLE) == expected
 
 
+@pytest.mark.parametrize("template", ["cn", "inflation-fn|UK", "actualizar|2012", "אנ|Skarholm Light"])
+def test_silent_templates_leave_no_hole(template):
+    assert expand_template(template) == ""
+
+
 def test_template_names_are_unambiguous():
     assert not load_meanings("template_names").keys() & TEMPLATE_SIGNS.keys()
     assert not load_meanings("template_names").keys() & load_meanings("template_words").keys()
