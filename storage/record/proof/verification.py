@@ -111,7 +111,7 @@ def _is_verbatim(quote: str, text: str) -> bool:
 def _is_said_by(text: str, quote: str) -> bool:
     """Return whether a quote contains a text as a sentence, or each line of it as a sentence or a row in prose."""
     lines = text.split("\n")
-    rows = [_words_of_cells(line) for line in quote.split("\n")]
+    rows = [_words_of_cells(row) for line in quote.split("\n") for row in {line, *line.split(QUOTE_JOIN)}]
     return _is_whole_sentence(text, quote) or all(
         _is_whole_sentence(line, quote) or any(_says_row(_words(line), row) for row in rows) for line in lines
     )

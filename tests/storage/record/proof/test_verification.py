@@ -123,3 +123,13 @@ def test_table_row_is_verified_only_if_phrased_completely_in_its_own_words(said:
     findings = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
 
     assert (not findings) == whole
+
+
+def test_rows_with_another_between_them_are_verified():
+    rows = "Pump: A; Price: 99", "Pump: B; Price: 349", "Pump: C; Price: 590"
+    cited = citation(quote=f"{rows[0]}{QUOTE_JOIN}{rows[2]}", text="\n".join(rows))
+    said = [sentence(text) for text in ("Pump A: price 99", "Pump C: price 590", "Pump B: price 349")]
+
+    (finding,) = verify_turn(record(citations=[cited], sentences=said))
+
+    assert finding.what == "'Pump B: price 349' is not what it quotes"
