@@ -10,6 +10,7 @@ from storage.clock import Clock, utc_now
 from storage.database.engine import Database, decode_json, encode_json
 from storage.database.schema import entries, examples, overrides
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
+from storage.record.turn_index import read_body
 from storage.types import ApprovedExample, EntryKind, LogEntry
 
 
@@ -71,7 +72,7 @@ class ApprovedExamples:
 
         def fetch(connection: Connection) -> tuple[ApprovedExample, ...]:
             edits = connection.execute(edited).all()
-            gone = {row.turn_id for row in edits if decode_json(row.body).get("retracted")}
+            gone = {row.turn_id for row in edits if read_body(row.body).get("retracted")}
             rows = [row for row in connection.execute(query) if row.turn_id not in gone]
             return tuple(
                 ApprovedExample(row.turn_id, row.by, decode_json(row.body), row.at, row.pinned) for row in rows

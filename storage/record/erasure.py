@@ -120,7 +120,8 @@ class RecordErasure:
         blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes)
         await self.database.write(blank, WritePriority.BATCH)
         for numbers in split_chunks(plan.entries):
-            await self.database.write(partial(self._blank, numbers=numbers, about=about), WritePriority.BATCH)
+            erase = partial(self._blank, numbers=numbers, about=about, gone=frozenset(plan.turns))
+            await self.database.write(erase, WritePriority.BATCH)
         for chosen in split_chunks(plan.turns):
             await self.database.write(partial(_blank_turns, turn_ids=chosen), WritePriority.BATCH)
         backups = await self.database.remove_copies()
@@ -135,10 +136,20 @@ class RecordErasure:
             holds[str(body.get("what"))] = bool(body.get("on"))
         return frozenset(name for name, on in holds.items() if on or name in self.held)
 
-    def _blank(self, connection: Connection, numbers: Sequence[int], about: dict[str, Any]) -> None:
-        """Blank these entries, after adding an entry that names them; the database allows no other change."""
+    def _blank(
+        self, connection: Connection, numbers: Sequence[int], about: dict[str, Any], gone: AbstractSet[str]
+    ) -> None:
+        """Blank these entries, after adding an entry that names them; the database allows no other change.
+
+        A retraction in a turn that is not `gone` stays in force: an entry without a name is added for it.
+        """
         body = {**about, "entries": len(numbers), "erased": _join_ranges(numbers)}
-        insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.ERASURE, body)], self.clock()))
+        chosen = entries.c.seq.in_(numbers), entries.c.kind == EntryKind.EDITED.value
+        edits = connection.execute(select(entries.c.turn_id, entries.c.body).where(*chosen)).all()
+        lasting = [row.turn_id for row in edits if row.turn_id not in gone and read_body(row.body).get("retracted")]
+        added = [LogEntry(turn_id, EntryKind.EDITED, {"retracted": True}) for turn_id in lasting]
+        added.append(LogEntry(RECORD, EntryKind.ERASURE, body))  # the last one: the database checks that
+        insert_entries(connection, encode_entries(added, self.clock()))
         connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
 
 

@@ -17,6 +17,7 @@ from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.checkpoints import Checkpoints
 from storage.record.proof.receipts import make_receipt
 from storage.record.proof.record_check import KeptHead, verify_record
+from storage.record.record_search import RETRACTED, RecordFilter, RecordSearch
 from storage.record.turn_index import rebuild_index
 from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
 from tests.storage.record.tampering import KEY, make_turn
@@ -173,6 +174,24 @@ async def test_erased_person_leaves_no_texts_and_the_record_verifies(database: D
     assert (erasure["what"], erasure["why"], erasure["entries"]) == ("person", "asked", done.entries)
     assert (again.turns, again.entries) == ((), ())
     assert '"salt": ""' in receipt
+
+
+async def test_retraction_survives_the_erasure_of_who_made_it(database: Database) -> None:
+    await fill(database)
+    search, pool = RecordSearch(database), ApprovedExamples(database)
+    example = LogEntry("b", EntryKind.FEEDBACK, {"what": "example", "by": BEN})
+    await pool.add(ApprovedExample("b", BEN, {"question": "And the rent?"}), example)
+    await AuditLog(database).append(LogEntry("b", EntryKind.EDITED, {"retracted": True, "by": ANN, "why": SECRET}))
+    await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
+    await rebuild_index(database)
+    examples = await pool.all()
+    checked = await verify_record(database)
+    *_, erased, last = await AuditLog(database).turn("b")
+
+    assert [turn.turn_id for turn in await search.find(RecordFilter(status=RETRACTED))] == ["b"]
+    assert (examples, checked.findings) == ((), ())
+    assert (erased.kind, erased.erased, last.kind, last.body) == ("edited", True, "edited", {"retracted": True})
+    assert (await RecordErasure(database).plan(PERSON)).entries == ()
 
 
 class DyingDatabase:
