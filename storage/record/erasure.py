@@ -60,6 +60,7 @@ class ErasurePlan:
     tickets: tuple[int, ...] = ()  # of questions of the queue
     held: int = 0  # turns that are on hold, and are not erased
     standing: tuple[StandingMessages, ...] = ()  # messages to remove from channels, if requested
+    retracted: tuple[int, ...] = ()  # tickets of others' questions, whose answer the person retracted
 
     @property
     def messages(self) -> int:
@@ -117,7 +118,7 @@ class RecordErasure:
         about |= {"before": target.before} if target.before else {}
         wish = {"by": by, "why": why or "its words were erased"}
         wishes = {messages.ticket: wish | {"messages": messages.others} for messages in plan.standing}
-        blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes)
+        blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes, retracted=plan.retracted)
         await self.database.write(blank, WritePriority.BATCH)
         for numbers in split_chunks(plan.entries):
             erase = partial(self._blank, numbers=numbers, about=about, gone=frozenset(plan.turns))
@@ -163,7 +164,8 @@ def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str], 
     numbers = {*_list_entries(connection, gone), *_list_elsewhere(connection, target, gone, holds)}
     tickets = _list_tickets(connection, target, gone, holds)
     standing = tuple(_list_standing(connection, tickets)) if messages else ()
-    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held_turns), standing)
+    retracted = tuple(_list_retracted(connection, target.person, holds)) if target.person else ()
+    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held_turns), standing, retracted)
 
 
 def _choose_turns(connection: Connection, target: ErasureTarget) -> ColumnElement[bool]:
@@ -268,6 +270,15 @@ def _list_tickets(
     return tuple(row.ticket for row in rows if not row.turn_id or row.turn_id in known)
 
 
+def _list_retracted(connection: Connection, person: str, holds: frozenset[str]) -> Iterator[int]:
+    """Yield the tickets of others' finished questions that name the person who retracted their answer."""
+    named = questions.c.body.contains(encode_json(person), autoescape=True), questions.c.asker != person
+    free = questions.c.state == DONE, questions.c.asker.not_in(holds), questions.c.channel.not_in(holds)
+    for ticket, body in connection.execute(select(questions.c.ticket, questions.c.body).where(*named, *free)):
+        if (decode_json(body).get(RETRACTION_KEY) or {}).get("by") == person:
+            yield ticket
+
+
 def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator[StandingMessages]:
     """Yield the removable messages of these questions. Messages that only the asker saw disappear by themselves."""
     for chunk in split_chunks(tickets):
@@ -294,20 +305,37 @@ def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
     connection.execute(delete(examples).where(examples.c.turn_id.in_(turn_ids)))
 
 
-def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Mapping[int, Mapping[str, Any]]) -> None:
+def _blank_questions(
+    connection: Connection,
+    tickets: Sequence[int],
+    wishes: Mapping[int, Mapping[str, Any]],
+    retracted: Sequence[int],
+) -> None:
+    """Blank the questions `tickets`, and in the questions `retracted` only who retracted the answer, and why."""
+    for ticket, body in _lock_questions(connection, retracted):
+        values = {"body": encode_json(_blank_retraction(body))}
+        connection.execute(update(questions).where(questions.c.ticket == ticket).values(values))
+    for ticket, body in _lock_questions(connection, tickets):
+        nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
+        connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
+        if ticket in wishes:
+            mark_retracted(connection, ticket, wishes[ticket])
+
+
+def _lock_questions(connection: Connection, tickets: Sequence[int]) -> Iterator[tuple[int, str]]:
     for chunk in split_chunks(tickets):
         query = select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)).with_for_update()
-        for ticket, body in connection.execute(query).all():
-            nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
-            connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
-            if ticket in wishes:
-                mark_retracted(connection, ticket, wishes[ticket])
+        yield from ((ticket, body) for ticket, body in connection.execute(query).all())
+
+
+def _blank_retraction(body: str) -> dict[str, Any]:
+    kept: dict[str, Any] = decode_json(body)
+    return kept | {RETRACTION_KEY: {"by": "", "why": ""}} if RETRACTION_KEY in kept else kept
 
 
 def _blank_question(body: str) -> dict[str, Any]:
     """Return a question's body without its text, its asker, and the name of the person who retracted its answer."""
-    kept: dict[str, Any] = decode_json(body)
-    kept |= {RETRACTION_KEY: {"by": "", "why": ""}} if RETRACTION_KEY in kept else {}
+    kept = _blank_retraction(body)
     asker = kept.get("asker")
     kept |= {"asker": {**asker, "user": "", "principals": []}} if isinstance(asker, dict) else {}
     return kept | {"text": ""}

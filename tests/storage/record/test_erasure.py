@@ -110,7 +110,7 @@ def turn(turn_id: str, who: str, question: str, **opened: Any) -> list[LogEntry]
 
 async def ask(queue: Queue, turn_id: str, who: str, question: str) -> int:
     asker = {"platform": "slack", "user": who, "principals": [f"slack:T1/{who}"]}
-    body = {"text": question, "asker": asker, "taken_back": {"by": who, "why": question}}
+    body = {"text": question, "asker": asker, "taken_back": {"by": ANN, "why": f"No {SECRET}!"}}
     new = NewQuestion(f"key-{turn_id}", "slack:T1/C1", "slack:T1/C1/1", who, f"m-{turn_id}", body, "handle")
     row, _ = await queue.put(new)
     await queue.note(row.ticket, turn_id=turn_id)
@@ -164,6 +164,7 @@ async def test_erased_person_leaves_no_texts_and_the_record_verifies(database: D
     assert {entry.kind for entry in read} == {EntryKind.READ}
     assert bens is not None
     assert (bens.user, bens.body["text"], bens.outcome) == (BEN, "And the rent?", "delivered")
+    assert bens.body["taken_back"] == {"by": "", "why": ""}
     assert about_ben == [
         (EntryKind.TURN_OPENED, True),
         (EntryKind.STEP, True),
