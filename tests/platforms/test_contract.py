@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -295,8 +296,24 @@ async def test_long_answer_is_complete_and_in_order(bot: Bot) -> None:
     assert [said.count(rule) for rule in RULES] == [1] * len(RULES)
     assert sorted(RULES, key=said.index) == list(RULES)
     assert len(answer) > 1
+    await _read_evidence(bot, asks, RULES)
     await bot.press("retract", asks)
     await bot.workspace.until(lambda: not bot.workspace.answer(asks))
+
+
+async def _read_evidence(bot: Bot, asks: str, quotes: Sequence[str]) -> None:
+    """Open the evidence of an answer, and turn its pages until each quote was seen, in this order."""
+    here, who = bot.workspace.channels[0], bot.workspace.users[0]
+    before = len(bot.workspace.seen(here, by=who))
+
+    def shown() -> str:
+        return re.sub(r"\s+", " ", text(bot.workspace.seen(here, by=who)[before:]))
+
+    await bot.press("evidence", asks)
+    for number, quote in enumerate(quotes):
+        if number and quote not in shown():
+            await bot.workspace.turn_page(who)
+        await bot.workspace.until(lambda: quote in shown())  # noqa: B023
 
 
 async def test_archived_channel_blocks_no_other(bot: Bot) -> None:

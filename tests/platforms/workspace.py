@@ -177,6 +177,10 @@ class Workspace(ABC):
     @abstractmethod
     async def _press(self, action: str, message: str, user: str) -> None: ...
 
+    @abstractmethod
+    async def turn_page(self, user: str) -> None:
+        """Turn to the next page of the evidence that a user has open."""
+
     async def archive(self, channel: str) -> None:
         """Close a channel as soon as one more message was written there."""
         self._closing.add(channel)

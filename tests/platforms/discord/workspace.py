@@ -83,6 +83,11 @@ class DiscordWorkspace(Workspace):
         await self.server.people.press(*asked()[0], user=user)
         await self.until(lambda: not asked())
 
+    async def turn_page(self, user: str) -> None:
+        pages = [(one.id, actions(one)["page"]) for one in self.server.state.ours() if "page" in actions(one)]
+        ((message, forward),) = [(message, button) for message, button in pages if "footnote:page:on:" in button]
+        await self.server.people.press(forward, message, user=user)
+
     async def invite(self, channel: str) -> None:
         """Add the bot to the guild, whose newcomers are greeted in this channel."""
         self.server.state.guilds[GUILD].system = channel

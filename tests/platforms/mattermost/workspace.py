@@ -84,6 +84,9 @@ class MattermostWorkspace(Workspace):
         if text:
             self.server.whisper(user, post.channel, text)
 
+    async def turn_page(self, user: str) -> None:
+        """Do nothing: Mattermost shows all pages at once."""
+
     async def invite(self, channel: str) -> None:
         """Add the bot to a channel, which the server posts there."""
         kind, props = "system_add_to_channel", {"addedUserId": BOT, "addedUsername": "footnote"}

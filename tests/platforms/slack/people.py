@@ -96,6 +96,13 @@ class People:
         action = made.action(element, block_id, self._slack.state.ts(), chosen)
         return self._hand_out(made.pressed(self._slack, user, message, action))
 
+    async def press_in_modal(self, action_id: str, *, user: str = "U1") -> Delivery:
+        view = self.view(user)
+        ((block_id, element),) = [pair for pair in made.elements(view.body) if pair[1]["action_id"] == action_id]
+        action = made.action(element, block_id, self._slack.state.ts())
+        body = {"container": {"type": "view", "view_id": view.id}, "view": events.view_json(view), "actions": [action]}
+        return self._hand_out(made.common(self._slack, "block_actions", user) | body)
+
     async def submit(self, *, user: str = "U1", **values: Any) -> Delivery:
         """Submit the modal that the user has open; values by action_id, the others unchanged."""
         view = self.view(user)

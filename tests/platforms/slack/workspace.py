@@ -86,6 +86,9 @@ class SlackWorkspace(Workspace):
                 return
         raise AssertionError(f"there is no button {action}")
 
+    async def turn_page(self, user: str) -> None:
+        await self.server.people.press_in_modal("footnote:page:on", user=user)
+
     async def invite(self, channel: str) -> None:
         await self.server.people.invite(channel)
 
