@@ -1,7 +1,9 @@
-"""Hand-written fakes that replace models and folders."""
+"""Hand-written fakes that replace models, folders and a full disk."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,3 +86,14 @@ class PageSource:
         rest = [(path, text) for path, text in sections.items() if path not in {"title", "aliases"}]
         read = tuple(Section((path,) if path else (), (Block(text),)) for path, text in rest)
         return Page(title, read, aliases=aliases)
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,9 +1,6 @@
 """Faults of disk, model, index and code: the asker gets one sentence, and log and record contain the cause."""
 
 import logging
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +13,7 @@ from storage.database.engine import open_database
 from storage.errors import IndexStale
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind
+from tests.fakes import full_disk
 from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.platforms.bots import Bot, text
 from tests.platforms.example_app import ANSWERS, BUILT, MADE
@@ -54,17 +52,6 @@ async def test_unrecorded_answer_is_not_shown(bot: Bot, caplog: pytest.LogCaptur
     assert "".join(bot.posted()).count(UNRECORDED) == 1
     assert ANSWERS[BUILT] not in text(bot.workspace.answer(asks))
     assert "turn cannot be recorded" in logged_causes(caplog)
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("room", [1, 30_000, 60_000, 90_000])

@@ -2,13 +2,11 @@
 
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import stat
 import tarfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from storage.home.home_folder import lock_home
 from storage.record.audit_log import AuditLog
 from storage.record.proof.record_check import verify_record
 from storage.types import EntryKind, LogEntry
+from tests.fakes import full_disk
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -163,17 +162,6 @@ def test_existing_files_are_not_overwritten(home: Path, tmp_path: Path) -> None:
     assert caught.value.hint == "Move that file away, or restore into another folder with --home."
     with lock_home(tmp_path / "other"), pytest.raises(HomeLocked):
         restored(tmp_path / "a.tar", tmp_path / "other")
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Limit the size of files, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_failed_write_leaves_no_files(home: Path, tmp_path: Path) -> None:

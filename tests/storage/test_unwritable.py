@@ -1,7 +1,6 @@
 """Tests that writing to an unwritable database fails with one sentence of reason and hint."""
 
 import asyncio
-import resource
 import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,6 +18,7 @@ from storage.home.record_database import open_record
 from storage.record.admin_choices import ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion
+from tests.fakes import full_disk
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG = "x" * 100_000
@@ -136,17 +136,6 @@ def killed(home: Path, target: Path) -> None:
 
 
 @contextmanager
-def no_room(_: Path) -> Iterator[None]:
-    """Prevent files of this process from growing, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@contextmanager
 def no_shared_memory(home: Path) -> Iterator[None]:
     """Prevent SQLite from creating files next to the database, as on a read-only medium."""
     shared = home / "footnote.db-shm"
@@ -155,7 +144,7 @@ def no_shared_memory(home: Path) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("unwritable", [no_room, no_shared_memory])
+@pytest.mark.parametrize("unwritable", [lambda _: full_disk(0), no_shared_memory])
 async def test_record_is_readable_without_write_access(
     home: Path, unwritable: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
@@ -167,7 +156,7 @@ async def test_record_of_a_killed_process_is_readable_without_writing(home: Path
     killed(home, left := tmp_path / "left")
     with no_shared_memory(left), open_record("", home=left) as database:
         assert len(await Queue(database).open("one", NOON)) == 1
-    with no_shared_memory(left), no_room(left), pytest.raises(HomeUnusable), open_record("", home=left):
+    with no_shared_memory(left), full_disk(0), pytest.raises(HomeUnusable), open_record("", home=left):
         pass
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import resource
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -53,7 +52,7 @@ from storage.indexes.index_state import find_stale_indexes
 from storage.types import EntryKind, LogEntry
 from tests.bot.doctor.gold import GoldLLM, opens
 from tests.bot.fake_services import FakeHome, FakeServices
-from tests.fakes import PageSource, WordEmbedder
+from tests.fakes import PageSource, WordEmbedder, full_disk
 from tests.storage.stores import damage_postings, kept, opened
 
 PLACE = Place("slack", "T1", "C1")
@@ -421,13 +420,8 @@ async def test_missing_or_unwritable_database_is_not_ready(tmp_path: Path) -> No
         assert "no longer the file" in await database()
         (tmp_path / "elsewhere.db").rename(file)
         assert await database() == ""
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
-        try:
-            with pytest.raises(StorageError):
-                await database()
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        with full_disk(1), pytest.raises(StorageError):
+            await database()
 
 
 async def test_unsearchable_index_is_not_ready() -> None:
