@@ -169,4 +169,8 @@ def _open_store(source: SettingsSource, manifest: Manifest, stack: ExitStack, *,
     def own_first() -> float:
         return source.current.ranking.own_first
 
-    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=own_first, kept=chosen.kept)
+    def choose_embedder(corpus: str, _language: str) -> str:
+        return source.current.find_embedder(corpus)
+
+    places = manifest, dense, lexical, embedder, threads
+    return PassageStore(*places, own_first=own_first, choose=choose_embedder, kept=chosen.kept)

@@ -42,7 +42,7 @@ from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.cross_encoder import open_cross_encoder
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_minilm
+from storage.indexes.packaged_embedder import open_minilm
 from storage.types import DenseMode
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ and records up to which change. Searches see the manifest as it was at that chan
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby
@@ -17,13 +17,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from storage.database.bodies import pack_passages
+from storage.database.bodies import PackedBody, pack_passages
 from storage.database.document_versions import DocumentChange, PackedDocument, VersionChange
 from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import IndexThreads
 from storage.errors import REINDEX_HINT, IndexStale
 from storage.indexes.dense import DenseIndex, DenseRebuild
-from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
+from storage.indexes.embedding import Embedder, Vectors, open_model
 from storage.indexes.index_state import find_probe, list_stale_reasons
 from storage.indexes.lexical import IndexedVersion, LexicalIndex, index_version
 from storage.manifest import Manifest
@@ -33,8 +33,8 @@ from storage.search.candidate_search import (
     Candidates,
     CandidateSearch,
     apply_bonus,
-    fuse_scores,
 )
+from storage.search.corpus_embedders import CorpusEmbedders, choose_default
 from storage.search.lazy_vectors import LazyVectors, PassageRow
 from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, DocumentId, Hit, Lease, Passage
 
@@ -43,6 +43,7 @@ DISAMBIGUATION_MALUS = 20.0  # deviations subtracted from the score of disambigu
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for so many passages, over a second for thousands
 EMBED_BATCH = 64  # passages embedded at a time; larger batches are not faster, and make others wait
 REINDEX_DOCUMENTS = 100
+SAMPLED_DOCUMENTS, FIRST_PASSAGES = 50, 4  # whose language decides which embedder a corpus gets
 FOLLOWED_PASSAGES = 5_000  # per commit of the lexical index while it follows
 
 
@@ -60,23 +61,25 @@ class PassageStore:
     manifest: Manifest
     dense: DenseIndex
     lexical: LexicalIndex
-    embedder: Embedder
+    embedder: Embedder  # of corpora for which none is chosen
     threads: IndexThreads
     own_first: Callable[[], float] = float
     """Deviations added to the fused score of the team's own passages, compared with works of reference."""
+    choose: Callable[[str, str], str] = choose_default  # see `CorpusEmbedders`, and the next
+    open_model: Callable[[str], Embedder] = open_model
     polite: bool = False  # whether embedding leaves a core for questions
     kept: int = KEPT_VECTORS
     activity: Activity = field(default_factory=Activity, repr=False)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @cached_property
-    def _vectors(self) -> VectorMemory:
-        return VectorMemory(self.embedder)
+    def embedders(self) -> CorpusEmbedders:
+        return CorpusEmbedders(self.dense, self.embedder, self.choose, self.open_model)
 
     @cached_property
     def lazy(self) -> LazyVectors:
         pools = self.threads.read, self.threads.write, self.threads.embed
-        return LazyVectors(self.manifest, self.dense, self.embedder, *pools, self.kept)
+        return LazyVectors(self.manifest, self.dense, self.embedders, *pools, self.kept)
 
     async def flush(self) -> None:
         """Wait until all pending vectors of lazy corpora are stored."""
@@ -101,15 +104,7 @@ class PassageStore:
         self.activity.last = time.monotonic()
         depth = max(CANDIDATES, k)
         candidates = await self.candidates(text, corpora, depth, max(LAZY_DEPTH, k))
-        trust = self.embedder.knows(text)
-        fused = fuse_scores(
-            candidates.dense,
-            candidates.lexical,
-            asked=depth,
-            trust=trust,
-            left_out=candidates.left_out,
-            unasked=candidates.unasked,
-        )
+        fused = candidates.fuse(depth)
         listed = candidates.listed
         own_first = self.own_first()
         bonus = {key: own_first for key, (passage, _) in listed.items() if passage.corpus in candidates.preferred}
@@ -132,23 +127,32 @@ class PassageStore:
             self.dense,
             self.lexical,
             self.threads.read,
-            self._embed_asked,
-            self.embedder,
+            self.threads.embed,
+            self.embedders,
             lambda rows: self.lazy.read(rows),  # noqa: PLW0108 - only lazy corpora need it
         )
         return await indexes.find(text, corpora, k, depth)
 
-    async def _embed_asked(self, text: str) -> Vectors:
-        vectors = await self.threads.embed.run(self._vectors.embed, [text])
-        row: Vectors = vectors[0]
-        return row
-
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the cosines of `text` with each of `others`."""
-        if not others:
-            return ()
-        vectors = await self.threads.embed.run(self._vectors.embed, [text, *others])
-        return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
+        return await self.threads.embed.run(self.embedders.compare, text, others) if others else ()
+
+    async def _choose_first(self, corpus: str, passages: Iterable[Passage]) -> None:
+        """Choose the embedder of a corpus before its first documents are stored."""
+        if await self.threads.read.run(self.dense.count, corpus):
+            return
+        if not any(info.passages for info in await self.manifest.corpora() if info.name == corpus):
+            await self._choose(corpus, passages)
+
+    async def _choose(self, corpus: str, passages: Iterable[Passage]) -> None:
+        """Let the chosen model make the vectors of a corpus; those of another are removed."""
+        embedder = await self.threads.read.run(self.embedders.choose, corpus, passages)
+        if await self.threads.write.run(self.dense.choose, corpus, embedder.name):
+            self.lazy.forget_fresh()
+
+    async def _sample(self, corpus: str) -> list[Passage]:
+        versions = await self.manifest.sample(corpus, SAMPLED_DOCUMENTS)
+        return [passage for version in versions for passage in version.passages[:FIRST_PASSAGES]]
 
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> frozenset[DocumentId]:
         """Apply changes; a reader sees each document either as before or as after.
@@ -161,6 +165,8 @@ class PassageStore:
         touched = [change for change in embedded if change.add or change.drop]
         eager = [change for change in touched if modes.get(change.corpus, DenseMode.EAGER) is DenseMode.EAGER]
         fresh = [(change.document, passage) for change in eager if change.document for passage in change.add]
+        for corpus in sorted({passage.corpus for _, passage in fresh}):
+            await self._choose_first(corpus, (passage for _, passage in fresh if passage.corpus == corpus))
         # This takes most of the time, so it runs outside the lock.
         vectors = await self._embed(fresh)
         async with self._writing:
@@ -186,6 +192,8 @@ class PassageStore:
             VersionChange(corpus, packed.document.key, packed.document, packed.passages, packed.body)
             for packed in documents
         ]
+        bodies = (PackedBody(packed.document, packed.body) for packed in documents)
+        await self._choose_first(corpus, (passage for body in bodies for passage in body.all()))
         async with self._writing:
             commit = await self.manifest.commit(changes, lease)
             ready = {
@@ -252,6 +260,8 @@ class PassageStore:
 
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
         """Embed a corpus's passages that lack vectors, passing their number to `progress`. May be interrupted."""
+        if not await self.threads.read.run(self.dense.count, corpus):
+            await self._choose(corpus, await self._sample(corpus))
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]
@@ -263,7 +273,7 @@ class PassageStore:
                 present = await self.manifest.recall({one.id for _, one in fresh}, names)
                 current = [(one, row) for (_, one), row in zip(fresh, vectors, strict=True) if one.id in present]
                 parts = (current[start : start + EMBED_BATCH] for start in range(0, len(current), EMBED_BATCH))
-                batches = [np.stack([row for _, row in part]) for part in parts]
+                batches = [[row for _, row in part] for part in parts]
                 await self._upsert([one for one, _ in current], batches)
             after, done = versions[-1].number, done + len(rows)
             await progress(done)
@@ -300,17 +310,22 @@ class PassageStore:
             return total
 
     async def _rebuild_vectors(self, corpus: CorpusInfo, progress: Callable[[int], None]) -> int:
-        if corpus.dense is not DenseMode.EAGER:
-            lazy = corpus.dense is DenseMode.LAZY
-            await self.threads.write.run(self.dense.drop_foreign if lazy else self.dense.remove, corpus.name)
+        if corpus.dense is DenseMode.OFF:
+            await self.threads.write.run(self.dense.remove, corpus.name)
             return 0
-        rebuilt = await self.threads.write.run(self.dense.rebuild, corpus.name)
+        passages = await self._sample(corpus.name)
+        if corpus.dense is DenseMode.LAZY:
+            await self.threads.write.run(self.dense.drop_foreign, corpus.name)
+            await self._choose(corpus.name, passages)
+            return 0
+        embedder = await self.threads.read.run(self.embedders.choose, corpus.name, passages)
+        rebuilt = await self.threads.write.run(self.dense.rebuild, corpus.name, embedder.name)
         done = after = 0
         while versions := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]
             missing = await self.threads.write.run(rebuilt.adopt, [one for _, one in rows])
             fresh = [row for row in rows if row[1].id in missing]
-            await self._upsert([one for _, one in fresh], await self._embed(fresh), rebuilt)
+            await self._upsert([one for _, one in fresh], await self._embed(fresh, embedder), rebuilt)
             after, done = versions[-1].number, done + len(rows)
             progress(done)
         await self.threads.write.run(rebuilt.switch)
@@ -351,16 +366,17 @@ class PassageStore:
                 await self._upsert([one for _, one in lacking], await self._embed(lacking))
         await self._settle(names)
 
-    async def _embed(self, rows: Sequence[PassageRow]) -> list[Vectors]:
-        """Embed rows in batches, so that other writers can work between them."""
-        batches = (
-            [indexed_text(document, passage) for document, passage in rows[start : start + EMBED_BATCH]]
-            for start in range(0, len(rows), EMBED_BATCH)
-        )
-        return [await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite) for texts in batches]
+    async def _embed(self, rows: Sequence[PassageRow], by: Embedder | None = None) -> list[list[Vectors]]:
+        """Embed rows in batches, so that other writers can work between them; by default as their corpora are."""
+        batches = (rows[start : start + EMBED_BATCH] for start in range(0, len(rows), EMBED_BATCH))
+        embed = partial(self.embedders.embed, polite=self.polite, by=by)
+        return [await self.threads.ingest.run(embed, batch) for batch in batches]
 
     async def _upsert(
-        self, passages: Sequence[Passage], vectors: Sequence[Vectors], into: "DenseIndex | DenseRebuild | None" = None
+        self,
+        passages: Sequence[Passage],
+        vectors: Sequence[Sequence[Vectors]],
+        into: "DenseIndex | DenseRebuild | None" = None,
     ) -> None:
         """Write vectors, given in batches of `EMBED_BATCH`."""
         write = (into or self.dense).upsert

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 from bot.answering import question_answering as answering
 from bot.app import App
 from bot.settings.live.live_settings import ReloadReport
-from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings, Settings
+from bot.settings.tables.settings_tables import DenseChoice, Settings
 from bot.settings.tables.source_settings import SourceContext, SourceSettings
 from bot.types import TurnRequest, TurnResult
 from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshRefused, RefreshReport
@@ -25,7 +25,8 @@ from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.types import Event
 from storage.clock import utc_now
 from storage.errors import UnknownCorpus
-from storage.indexes.embedding import MINILM, Embedder, open_embedder
+from storage.indexes.embedders import find_key
+from storage.indexes.embedding import Embedder, open_embedder
 from storage.language.lazy_pattern import compile_all
 from storage.types import CorpusInfo, DenseMode, Hit
 
@@ -89,7 +90,8 @@ class LocalService:
             if distant is not None:
                 from ingest.refresh.distributed_source import distribute
 
-                opened, store = distribute(opened, store, distant, find_local_opener(self.app.settings.embedding))
+                embedder = await asyncio.to_thread(store.embedders.find, corpus)
+                opened, store = distribute(opened, store, distant, embedder, find_local_opener(embedder.name))
             return await refresh_corpus(
                 opened,
                 corpus,
@@ -201,12 +203,12 @@ def _load_code(settings: Settings) -> None:
     gc.set_threshold(*_COLLECTED)
 
 
-def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
-    """Return a function by which any process can open the embedder.
+def find_local_opener(embedder: str) -> Callable[[], Embedder] | None:
+    """Return a function by which any process can open the embedder of this name.
 
     Returns None if the embedder is remote, because only this process has its key.
     """
-    return partial(open_embedder, MINILM, {}, threads=1) if settings.function == MINILM else None
+    return partial(open_embedder, key, {}, threads=1) if (key := find_key(embedder)) else None
 
 
 BotService: TypeAlias = Union[LocalService, "RemoteService"]

@@ -136,12 +136,11 @@ async def _search_without(
 ) -> tuple[Hit, ...]:
     """Search as the store does, but without some documents."""
     count = max(CANDIDATES, k)
-    trust = store.embedder.knows(text)
     candidates = await store.candidates(text, [corpus], 2 * count)
     rows = candidates.listed
     allowed = {key for key, (_, document) in rows.items() if document.key not in left_out}
     dense, lexical = _best_scores(candidates.dense, allowed, count), _best_scores(candidates.lexical, allowed, count)
-    ranking = fuse_scores(dense, lexical, asked=count, trust=trust)[:k]
+    ranking = fuse_scores(dense, lexical, asked=count, trust=candidates.trust)[:k]
     return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
 
 

@@ -19,9 +19,10 @@ from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set
 from evaluation.reports.printing import AsJson, print_report, render_table
 from evaluation.speed.workload import generate_texts
 from evaluation.workbench import open_corpus, refresh_quietly
-from storage.indexes.embedding import MINILM, open_embedder
+from storage.indexes.embedders import MINILM
+from storage.indexes.embedding import open_embedder
 from storage.passages import CANDIDATES, PassageStore
-from storage.search.candidate_search import LAZY_DEPTH, fuse_scores
+from storage.search.candidate_search import LAZY_DEPTH
 from storage.search.lazy_vectors import EMBEDDED_AT_ONCE
 from storage.types import DenseMode
 
@@ -120,14 +121,7 @@ async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
 
 async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
     candidates = await store.candidates(text, [SET_CORPUS], CANDIDATES, depth)
-    ranking = fuse_scores(
-        candidates.dense,
-        candidates.lexical,
-        asked=CANDIDATES,
-        trust=store.embedder.knows(text),
-        left_out=candidates.left_out,
-        unasked=candidates.unasked,
-    )
+    ranking = candidates.fuse(CANDIDATES)
     return list(dict.fromkeys(candidates.listed[key][1].key for key, _ in ranking))
 
 

@@ -17,7 +17,8 @@ from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.workbench import open_checker
 from pipeline.gate import is_judged, is_quoted, is_sure
 from pipeline.types import Support
-from storage.indexes.embedding import MINILM, Embedder, open_embedder
+from storage.indexes.embedders import MINILM
+from storage.indexes.embedding import Embedder, open_embedder
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Passage, Verdict

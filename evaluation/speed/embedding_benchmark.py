@@ -13,7 +13,8 @@ import typer
 
 from evaluation.reports.printing import AsJson, print_report
 from evaluation.speed.workload import generate_texts
-from storage.indexes.embedding import MINILM, Embedder, open_embedder
+from storage.indexes.embedders import MINILM
+from storage.indexes.embedding import Embedder, open_embedder
 
 LENGTHS = (8, 55, 120)  # words of a text, from a question to a passage
 

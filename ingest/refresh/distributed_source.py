@@ -27,7 +27,7 @@ from ingest.types import (
 )
 from storage.database.document_versions import PackedDocument
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedding import Embedder, RememberingEmbedder, Vectors, indexed_text
+from storage.indexes.embedding import Embedder, RememberingEmbedder, Vectors, embedded_text
 from storage.passages import PassageStore
 from storage.types import Document
 
@@ -67,7 +67,9 @@ def read_block(block: _Block) -> _ReadBlock:
     for listed in block.documents:
         try:
             made = isolate_errors(partial(_read_document, listed, block.corpus))
-            cut = isolate_errors(partial(_list_texts, made)) if block.embedder and isinstance(made, Page) else []
+            cut = list[str]()
+            if block.embedder and isinstance(made, Page):
+                cut = isolate_errors(partial(_list_texts, made, block.embedder.name))
         except UnreadableDocument as error:
             read.append(str(error))
         else:
@@ -83,11 +85,11 @@ def _read_document(listed: ChangedDocument, corpus: str) -> Page | PackedDocumen
     return limit_length(listed.load())
 
 
-def _list_texts(page: Page) -> list[str]:
-    """Return the texts of a page to be embedded, split exactly as the refresh splits them."""
+def _list_texts(page: Page, embedder: str) -> list[str]:
+    """Return the texts of a page that the embedder of this name gets, split exactly as the refresh splits them."""
     cut = clean_page(page)
     document = Document("", "", cut.title)
-    return [indexed_text(document, passage) for passage in split_page("", "", cut)]
+    return [embedded_text(embedder, document, passage) for passage in split_page("", "", cut)]
 
 
 def _embed(worker_embedder: WorkerEmbedder, texts: list[str]) -> Vectors:
@@ -113,14 +115,17 @@ def _sandbox(*, slow: bool) -> Sandbox:
 
 
 def distribute(
-    source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
+    source: LiveSource, store: PassageStore, engine: Engine, embedder: Embedder, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return a source that an engine reads, and the store for it. If `opener` opens an embedder, the engine embeds."""
+    """Return a source that an engine reads, and the store for its corpus, which has this embedder.
+
+    If `opener` opens the embedder, the engine embeds.
+    """
     if opener is None:
         return DistributedSource(source, engine), store
-    embedder = RememberingEmbedder(store.embedder)
-    far = DistributedSource(source, engine, WorkerEmbedder(embedder.name, opener), embedder.remember)
-    return far, replace(store, embedder=embedder)
+    remembering = RememberingEmbedder(embedder)
+    far = DistributedSource(source, engine, WorkerEmbedder(embedder.name, opener), remembering.remember)
+    return far, replace(store, embedder=remembering)
 
 
 def _forget(texts: list[str], vectors: Vectors) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from storage.indexes.embedders import BERT_TOKENIZER, PackagedFile
 from storage.indexes.embedding import CROSS_ENCODER_SHA256
-from storage.indexes.packaged_files import BERT_TOKENIZER, PackagedFile, make_encodable, open_model
+from storage.indexes.packaged_files import make_encodable, open_model
 
 WEIGHTS = PackagedFile(
     BERT_TOKENIZER.requirement, BERT_TOKENIZER.package, "models/data/reranker_en/model.onnx", CROSS_ENCODER_SHA256

@@ -1,7 +1,8 @@
 """The dense index: one Chroma collection per corpus, embedded in the home or on a server.
 
-It stores vectors and hashes, but no texts, which are in the database. A search asks only the collections in its scope,
-without filters. All calls block. An upsert blocks all Python threads, so callers keep batches small.
+It stores vectors and hashes, but no texts, which are in the database. Each collection is stamped with the embedder of
+its vectors. A search asks only the collections in its scope, without filters. All calls block. An upsert blocks all
+Python threads, so callers keep batches small.
 """
 
 import logging
@@ -16,7 +17,8 @@ import numpy as np
 from storage.database.document_versions import PassageRef
 from storage.errors import StorageError
 from storage.indexes.chroma_connection import ChromaLocation, close_chroma, connect_chroma, translate_chroma_errors
-from storage.indexes.embedding import INDEX_SCHEMA, Vectors, are_comparable
+from storage.indexes.embedders import are_comparable, find_key
+from storage.indexes.embedding import INDEX_SCHEMA, Vectors
 from storage.types import Passage
 
 P = ParamSpec("P")
@@ -53,10 +55,10 @@ class DenseIndex:
     """Vectors by passage id, in one collection for each corpus. Every method raises as `connect_chroma` does."""
 
     def __init__(self, place: ChromaLocation, *, embedder: str) -> None:
-        """Open the index in a folder or on a server; `embedder` is the name of the model that makes its vectors."""
+        """Open the index in a folder or on a server; `embedder` is the name of the model of corpora without another."""
         self.place = place
         self._client = connect_chroma(place)
-        self._stamp = {"embedder": embedder, "schema": INDEX_SCHEMA}
+        self._embedder = embedder
         self._collections: dict[str, Any] = {}
 
     @_translating_errors
@@ -72,10 +74,33 @@ class DenseIndex:
             collection.delete(ids=list(ids[start : start + DELETE_BATCH]))
 
     @_translating_errors
-    def search(self, corpus: str, vector: Vectors, k: int) -> dict[PassageRef, float]:
-        """Return the cosines of the `k` nearest passages of a corpus."""
-        include = ["distances", "metadatas"]
-        result = self._collection(corpus).query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
+    def embedder(self, corpus: str) -> str:
+        """Return the name of the model that makes a corpus's vectors."""
+        if corpus not in self._collections:
+            if not (found := self._find(COLLECTION_PREFIX + corpus)):
+                return self._embedder
+            self._collections[corpus] = found
+        return _read_embedder(self._collections[corpus])
+
+    @_translating_errors
+    def choose(self, corpus: str, embedder: str) -> bool:
+        """Let a model make a corpus's vectors; return whether it was another, whose vectors are removed."""
+        if are_comparable(self.embedder(corpus), embedder):
+            return False
+        self.remove(corpus)
+        self._collections[corpus] = self._make_collection(COLLECTION_PREFIX + corpus, embedder)
+        return True
+
+    @_translating_errors
+    def search(self, corpus: str, vector: Vectors, k: int, embedder: str) -> dict[PassageRef, float]:
+        """Return the cosines of the `k` nearest passages of a corpus and a vector made by `embedder`.
+
+        Nothing is returned if the corpus's vectors are of another model, as after a rebuild by another process.
+        """
+        collection, include = self._collection(corpus), ["distances", "metadatas"]
+        if not are_comparable(_read_embedder(collection), embedder):
+            return {}
+        result = collection.query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
         rows = zip(result["ids"][0], result["metadatas"][0], result["distances"][0], strict=True)
         # A passage that is deleted during the search has no metadata.
         return {PassageRef(corpus, str(of["document"]), key): 1.0 - distance for key, of, distance in rows if of}
@@ -115,7 +140,9 @@ class DenseIndex:
         if corpus not in self.corpora():
             return f"The dense index of “{corpus}” is missing." if expected else ""
         collection = self._collection(corpus)
-        if not self._is_comparable(collection) or collection.metadata.get("schema") != self._stamp["schema"]:
+        made_by, schema = _read_embedder(collection), (collection.metadata or {}).get("schema")
+        known = find_key(made_by) or are_comparable(made_by, self._embedder)
+        if not known or schema != INDEX_SCHEMA:
             return f"The dense index of “{corpus}” was made with another embedding function or version."
         if (count := self.count(corpus)) < expected:
             return f"The dense index of “{corpus}” holds {count:,} of {expected:,} passages."
@@ -156,11 +183,12 @@ class DenseIndex:
 
     def _collection(self, corpus: str) -> Any:
         if corpus not in self._collections:
-            self._collections[corpus] = self._make_collection(COLLECTION_PREFIX + corpus)
+            self._collections[corpus] = self._make_collection(COLLECTION_PREFIX + corpus, self._embedder)
         return self._collections[corpus]
 
-    def _is_comparable(self, collection: Any) -> bool:
-        return are_comparable(str((collection.metadata or {}).get("embedder")), str(self._stamp["embedder"]))
+    def _find(self, name: str) -> Any:
+        """Return the collection of this name; None if there is none."""
+        return next((one for one in self._client.list_collections() if one.name == name), None)
 
     def _pages(self, corpus: str) -> Iterator[tuple[str, str]]:
         collection, start = self._collection(corpus), 0
@@ -169,22 +197,29 @@ class DenseIndex:
             start += CONTENTS_PAGE
 
     @_translating_errors
-    def rebuild(self, corpus: str) -> "DenseRebuild":
+    def rebuild(self, corpus: str, embedder: str) -> "DenseRebuild":
         """Start to rebuild the index of a corpus next to the current one, or continue an interrupted rebuild."""
-        collections = {collection.name: collection for collection in self._client.list_collections()}
-        old = collections.get(COLLECTION_PREFIX + corpus)
-        reusable = old if old and self._is_comparable(old) else None
+        old = self._find(COLLECTION_PREFIX + corpus)
+        reusable = old if old and are_comparable(_read_embedder(old), embedder) else None
         name = REBUILD_PREFIX + COLLECTION_PREFIX + corpus
-        begun = collections.get(name)
-        if begun and begun.metadata != self._stamp:
+        begun = self._find(name)
+        if begun and begun.metadata != _stamp(embedder):
             self._client.delete_collection(name)
-        return DenseRebuild(self, corpus, reusable, self._make_collection(name))
+        return DenseRebuild(self, corpus, reusable, self._make_collection(name, embedder))
 
-    def _make_collection(self, name: str) -> Any:
+    def _make_collection(self, name: str, embedder: str) -> Any:
         configuration = {"hnsw": {"space": "cosine"}}
         return self._client.get_or_create_collection(
-            name, embedding_function=None, metadata=self._stamp, configuration=configuration
+            name, embedding_function=None, metadata=_stamp(embedder), configuration=configuration
         )
+
+
+def _stamp(embedder: str) -> dict[str, str | int]:
+    return {"embedder": embedder, "schema": INDEX_SCHEMA}
+
+
+def _read_embedder(collection: Any) -> str:
+    return str((collection.metadata or {}).get("embedder"))
 
 
 def open_dense_index(place: ChromaLocation, embedder: str, *, rebuilding: bool = False) -> DenseIndex:

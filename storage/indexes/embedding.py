@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from storage.database.worker_threads import ThreadPool
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedders import ENGLISH, MINILM, MODELS, find_model
 from storage.types import Document, Passage
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -36,7 +37,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the model and its version, with which indexes are stamped; see `are_comparable`."""
+        """The name of the model and its version, with which indexes are stamped; see `embedders.are_comparable`."""
 
     @property
     def dimensions(self) -> int:
@@ -166,7 +167,7 @@ def open_chroma_embedder(
     """Open one of Chroma's embedding functions, and embed a text to try it. Raises `EmbeddingUnavailable`."""
     known = _load_chroma_functions() if known is None else known
     if function not in known:
-        near = ", ".join(get_close_matches(function, ["minilm", *known], cutoff=0.4)) or "minilm"
+        near = ", ".join(get_close_matches(function, [*MODELS, *known], cutoff=0.4)) or "minilm"
         raise EmbeddingUnavailable(f'There is no embedding function "{function}".', hint=f"the nearest names: {near}")
     try:
         opened = known[function](**options)
@@ -238,35 +239,32 @@ def _embedding_error(
     return EmbeddingUnavailable(f'The embedding function "{function}" fails: {cause[:LONGEST_CAUSE]}', hint=hint)
 
 
-MINILM = "minilm"
-ROUNDED = "-int8"  # the part of a model's name for 8-bit computation
-
-
-def are_comparable(name: str, other: str) -> bool:
-    """Return whether vectors of two embedders can be compared: both are of one model, with 8 bits or formerly 32."""
-    return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
-
-
 def open_embedder(function: str, options: Mapping[str, Any], *, threads: int = 0) -> Embedder:
-    """Open the embedder that the settings name: "minilm", which has no options, or one of Chroma's functions.
+    """Open the embedder that the settings name: one of `embedders.MODELS`, or one of Chroma's functions.
 
-    "minilm" computes in this many `threads`; 0 means one for each core. It stays loaded, as do the other models below.
+    An empty name means the embedder for English. Models of packages have no options, compute in this many `threads`,
+    where 0 means one for each core, and stay loaded, as do the other models below.
 
     Raises `EmbeddingUnavailable` if the name is unknown, the embedder cannot be opened, or its service does not answer.
     """
-    if function != MINILM:
+    function = function or ENGLISH
+    if function not in MODELS:
         return open_chroma_embedder(function, options)
     if options:
-        raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
-    embedder: Embedder = _open_minilm(threads)
-    return embedder
+        raise EmbeddingUnavailable(f'The embedding function "{function}" takes no options.', hint="remove them")
+    return _open_model(function, threads)
+
+
+def open_model(key: str) -> Embedder:
+    """Open one of `embedders.MODELS`."""
+    return _open_model(key, 0)
 
 
 @cache
-def _open_minilm(threads: int) -> Any:
-    from storage.indexes.minilm import open_minilm  # imports onnxruntime
+def _open_model(key: str, threads: int) -> Embedder:
+    from storage.indexes.packaged_embedder import open_packaged  # imports onnxruntime
 
-    return open_minilm(threads=threads)
+    return open_packaged(key, threads)
 
 
 CROSS_ENCODER_SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"
@@ -289,11 +287,16 @@ def indexed_text(document: Document, passage: Passage) -> str:
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)
 
 
+def embedded_text(embedder: str, document: Document, passage: Passage) -> str:
+    """Return the text of a passage as the embedder of this name expects it."""
+    return find_model(embedder).passage + indexed_text(document, passage)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenStates:
-    """A text's tokens, except the special ones at its ends: their ids, and their states after each of `minilm.LAYERS`.
+    """A text's tokens, except the special ones at its ends: their ids, and their states after each of `LAYERS`.
 
-    Each of `layers` is float32 (tokens, WIDTH), with rows of length 1. `mean` is the text's vector (WIDTH,), of length
+    Each of `layers` is float32 (tokens, dimensions), with rows of length 1. `mean` is the text's vector, of length
     1.
     """
 
@@ -325,7 +328,8 @@ class LazyFunction(Generic[Found]):
 
 
 def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
-    read: Callable[[Sequence[str]], tuple[TokenStates, ...]] = _open_minilm(0).read
+    minilm: Any = _open_model(MINILM, 0)
+    read: Callable[[Sequence[str]], tuple[TokenStates, ...]] = minilm.read
     return read
 
 

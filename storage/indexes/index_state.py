@@ -9,9 +9,10 @@ from storage.errors import DatabaseUnusable, StorageError
 from storage.home.home_folder import holds_passages
 from storage.indexes.chroma_connection import ChromaLocation
 from storage.indexes.dense import DenseIndex
-from storage.indexes.embedding import Embedder
+from storage.indexes.embedding import Embedder, open_model
 from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
 from storage.manifest import Manifest
+from storage.search.corpus_embedders import CorpusEmbedders, choose_default
 from storage.types import CorpusInfo, DenseMode
 
 PROBE_WORDS = 8  # of a passage of each corpus, to test whether a search works
@@ -40,9 +41,10 @@ def find_stale_indexes(
         if not (reasons := list_stale_reasons(dense, lexical, corpora, most=inf)) and probe:
             filled = [corpus.name for corpus in corpora if corpus.passages]
             lexical.search(probe, filled, 1)
-            vector = embedder.embed([probe])[0]
+            embedders = CorpusEmbedders(dense, embedder, choose_default, open_model)
             for name in [corpus.name for corpus in corpora if corpus.passages and corpus.dense is DenseMode.EAGER]:
-                dense.search(name, vector, 1)
+                of = embedders.find(name)
+                dense.search(name, embedders.embed_question(of, probe), 1, of.name)
         return reasons
 
 

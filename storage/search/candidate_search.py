@@ -7,15 +7,16 @@ added, which preserves a clear lead of the first. Reciprocal rank fusion was wor
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from storage.database.bodies import PackedVersion
 from storage.database.document_versions import PassageRef
 from storage.database.worker_threads import ThreadPool
 from storage.indexes.dense import DenseIndex
-from storage.indexes.embedding import Embedder, Vectors
+from storage.indexes.embedding import Vectors
 from storage.indexes.lexical import LexicalIndex, Place
 from storage.manifest import Manifest
+from storage.search.corpus_embedders import CorpusEmbedders
 from storage.search.lazy_vectors import PassageRow
 from storage.types import DenseMode, Document, Passage
 
@@ -49,23 +50,28 @@ def fuse_scores(
     lexical: Scores,
     *,
     asked: int,
-    trust: float = 1.0,
+    trust: float | Scores = 1.0,
     left_out: Collection[str] = frozenset(),
     unasked: Collection[str] = frozenset(),
 ) -> list[tuple[str, float]]:
     """Return (id, fused score) of every candidate, best first, and by id if equal; those in `left_out` are skipped.
 
-    Each index was asked for `asked` candidates. `trust`, from 0 to 1, is how well the embedder knows the question's
-    language: fully trusted, meaning counts twice as much as words, and not at all at 0. Candidates in `unasked` have no
-    known dense score, and count as average.
+    Each index was asked for `asked` candidates. `trust`, from 0 to 1, is how well the embedder of all, or of each,
+    knows the question's language: fully trusted, meaning counts twice as much as words, and not at all at 0. Candidates
+    in `unasked` have no known dense score, and count as average.
     """
     candidates = {*dense, *lexical}.difference(left_out)
     near = standardise_scores(complete_scores(dense, candidates.difference(unasked), asked))
     worded = standardise_scores(complete_scores(lexical, candidates, asked))
+    trusts = trust if isinstance(trust, Mapping) else dict.fromkeys(candidates, trust)
+    fused = {key: _weigh(near.get(key, 0.0), worded[key], trusts[key]) for key in candidates}
+    return sorted(fused.items(), key=rank_key)
+
+
+def _weigh(near: float, worded: float, trust: float) -> float:
     meaning = trust * (1 + trust)
     scale = (1 + trust) / (1 + meaning)  # so that a bonus in deviations counts as much at any trust
-    fused = {key: scale * (meaning * near.get(key, 0.0) + worded[key]) for key in candidates}
-    return sorted(fused.items(), key=rank_key)
+    return scale * (meaning * near + worded)
 
 
 def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -98,7 +104,13 @@ class Candidates:
     preferred: frozenset[str]  # the team's own corpora, if works of reference are searched as well
     joined: int  # the number of candidates that are in the manifest
     left_out: frozenset[str] = frozenset()  # candidates of lazy corpora without a vector, which are dropped
-    unasked: frozenset[str] = frozenset()  # candidates of corpora without vectors
+    unasked: frozenset[str] = frozenset()  # candidates of corpora whose vectors were not asked
+    trust: Mapping[str, float] = field(default_factory=dict)  # of each candidate's embedder, as in `fuse_scores`
+
+    def fuse(self, asked: int) -> list[tuple[str, float]]:
+        """Return `fuse_scores` of the candidates."""
+        left_out, unasked = self.left_out, self.unasked
+        return fuse_scores(self.dense, self.lexical, asked=asked, trust=self.trust, left_out=left_out, unasked=unasked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +121,8 @@ class CandidateSearch:
     dense: DenseIndex
     lexical: LexicalIndex
     read_pool: ThreadPool
-    embed: Callable[[str], Awaitable[Vectors]]  # embeds the query
-    embedder: Embedder
+    embed_pool: ThreadPool
+    embedders: CorpusEmbedders
     read_lazy: Callable[[Sequence[PassageRow]], Awaitable[dict[str, Vectors]]]
     """Returns the vectors of passages of lazy corpora by id."""
 
@@ -125,50 +137,59 @@ class CandidateSearch:
             catalogue = await self.manifest.catalogue()
             modes = {corpus.name: corpus.dense for corpus in catalogue}
             own, *reference = groups = group_corpora(corpora, {corpus.name for corpus in catalogue if corpus.reference})
-            embedded = [[name for name in group if modes.get(name) is not DenseMode.OFF] for group in groups]
-            near, (worded, followed) = await asyncio.gather(
-                self._near(text, embedded, k), self._worded(text, groups, k)
-            )
+            embedded = [name for name in corpora if modes.get(name) is not DenseMode.OFF]
+            asked = await self.embed_pool.run(self._embed, text, embedded)
+            near, (worded, followed) = await asyncio.gather(self._near(asked, groups, k), self._worded(text, groups, k))
             names = {(ref.corpus, ref.document) for ref in near}
             versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
             candidates = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
             # A commit between the two searches may have replaced documents: then both are repeated.
             if candidates.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
-        return await self._read_lazy(text, candidates, groups, modes, depth)
+        return await self._read_lazy(asked, candidates, groups, modes, depth)
+
+    def _embed(self, text: str, corpora: Sequence[str]) -> "dict[str, _Asked]":
+        """Embed a question for each of these corpora whose embedder knows its language, once per embedder."""
+        embedders = {corpus: self.embedders.find(corpus) for corpus in corpora}
+        asked: dict[str, _Asked] = {}
+        for name, embedder in {one.name: one for one in embedders.values()}.items():
+            if trust := embedder.knows(text):
+                asked[name] = _Asked(name, trust, self.embedders.embed_question(embedder, text))
+        return {corpus: asked[one.name] for corpus, one in embedders.items() if one.name in asked}
 
     async def _read_lazy(
         self,
-        text: str,
+        asked: "Mapping[str, _Asked]",
         candidates: Candidates,
         groups: Sequence[CorpusGroup],
         modes: Mapping[str, DenseMode],
         depth: int,
     ) -> Candidates:
         """Add dense scores to those passages of lazy corpora that are best by words; leave out others without one."""
-        if self.embedder.knows(text) == 0:
-            return candidates
-        of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}
-        unasked = frozenset(key for key, corpus in of.items() if modes.get(corpus) is DenseMode.OFF)
-        lazy = {key: candidates.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
-        by_words = [key for key, _ in sorted(lazy.items(), key=rank_key)]
-        best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
+        of = {key: passage.corpus for key, (passage, _) in candidates.listed.items()}
+        most = max((question.trust for question in asked.values()), default=0.0)
+        trust = {key: asked[corpus].trust if corpus in asked else most for key, corpus in of.items()}
+        unasked = frozenset(key for key, corpus in of.items() if corpus not in asked)
+        by_words = sorted(candidates.lexical.items(), key=rank_key)
+        lazy = [key for key, _ in by_words if of[key] in asked and modes.get(of[key]) is DenseMode.LAZY]
+        best = [key for group in groups for key in [key for key in lazy if of[key] in group][:depth]]
         new = [candidates.listed[key] for key in best if key not in candidates.dense]
         if lazy:
             vectors = await self.read_lazy([(document, passage) for passage, document in new])
-            question_vector = await self.embed(text)
-            dense = {**candidates.dense, **{key: float(vector @ question_vector) for key, vector in vectors.items()}}
+            scores = {key: float(vector @ asked[of[key]].vector) for key, vector in vectors.items()}
+            dense = {**candidates.dense, **scores}
             candidates = replace(candidates, dense=dense, left_out=frozenset(lazy) - dense.keys())
-        return replace(candidates, unasked=unasked)
+        return replace(candidates, unasked=unasked, trust=trust)
 
-    async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
-        if self.embedder.knows(text) == 0:
-            return {}
-        vector = await self.embed(text)
-        corpora = [corpus for group in groups for corpus in group]
-        searches = (self.read_pool.run(self.dense.search, corpus, vector, k) for corpus in corpora)
-        of = dict(zip(corpora, await asyncio.gather(*searches), strict=True))
-        merged = ([item for corpus in group for item in of[corpus].items()] for group in groups)
+    async def _near(
+        self, asked: "Mapping[str, _Asked]", groups: Sequence[CorpusGroup], k: int
+    ) -> dict[PassageRef, float]:
+        searches = (
+            self.read_pool.run(self.dense.search, corpus, question.vector, k, question.embedder)
+            for corpus, question in asked.items()
+        )
+        of = dict(zip(asked, await asyncio.gather(*searches), strict=True))
+        merged = ([item for corpus in group if corpus in of for item in of[corpus].items()] for group in groups)
         return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
 
     async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
@@ -182,6 +203,15 @@ class CandidateSearch:
             )
             if len({followed for _, followed in results}) == 1:
                 return {place: score for scores, _ in results for place, score in scores.items()}, results[0][1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as it is put to the vectors of one corpus."""
+
+    embedder: str
+    trust: float
+    vector: Vectors
 
 
 def _join_candidates(

@@ -27,8 +27,9 @@ from storage.database.schema import vector_uses
 from storage.database.worker_threads import ThreadPool, WritePriority
 from storage.errors import StorageError
 from storage.indexes.dense import DenseIndex
-from storage.indexes.embedding import Embedder, Vectors, indexed_text
+from storage.indexes.embedding import Vectors
 from storage.manifest import Manifest
+from storage.search.corpus_embedders import CorpusEmbedders
 from storage.types import DenseMode, Document, Passage
 
 HALF_LIFE = timedelta(days=30)
@@ -129,7 +130,7 @@ class LazyVectors:
 
     manifest: Manifest
     dense: DenseIndex
-    embedder: Embedder
+    embedders: CorpusEmbedders
     read_pool: ThreadPool
     write_pool: ThreadPool
     embed_pool: ThreadPool
@@ -201,6 +202,10 @@ class LazyVectors:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def forget_fresh(self) -> None:
+        """Forget recently made vectors, because another embedder was chosen."""
+        self._fresh.clear()
+
     def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start a task that continues even if its caller stops waiting."""
         task = asyncio.create_task(work)
@@ -215,8 +220,7 @@ class LazyVectors:
 
     async def _embed(self, rows: Sequence[PassageRow], *, polite: bool = False) -> dict[str, Vectors]:
         try:
-            texts = [indexed_text(*row) for row in rows]
-            vectors = await self.embed_pool.run(self.embedder.embed, texts, polite=polite)
+            vectors = await self.embed_pool.run(self.embedders.embed, rows, polite=polite)
             made = {_key(row): vector for row, vector in zip(rows, vectors, strict=True)}
             self._fresh.update(made)
             return made

@@ -1,4 +1,4 @@
-"""Build the ONNX graphs of MiniLM and the cross-encoder over their packages' 8-bit weights, in storage/indexes/.
+"""Build the ONNX graphs of MiniLM, bge and the cross-encoder over their packages' 8-bit weights, in storage/indexes/.
 
 The graphs have no weights: each initializer names its bytes in the package's `model.onnx`, and onnxruntime maps them.
 The graphs in those files are slower: MiniLM's multiplies in 32 bits, and that of the cross-encoder takes twice as long
@@ -15,11 +15,14 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper
 
-from storage.indexes import cross_encoder, minilm
+from storage.indexes import cross_encoder
+from storage.indexes.embedders import BGE, MINILM, MODELS
+from storage.indexes.packaged_embedder import LAYERS, locate_graph
 
 HEADS = 12
 WIDTH = 384
 EPSILON = 1e-12
+KINDS = "embeddings.token_type_embeddings"
 PRODUCTS = (
     "attention.self.query",
     "attention.self.key",
@@ -31,8 +34,9 @@ PRODUCTS = (
 
 
 def main() -> None:
-    """Write both graphs over the installed packages' weights."""
-    minilm.GRAPH.write_bytes(build_states_graph(minilm.WEIGHTS.locate(), minilm.LAYERS))
+    """Write the graphs over the installed packages' weights."""
+    for key, layers in ((MINILM, LAYERS), (BGE, (12,))):
+        locate_graph(MODELS[key]).write_bytes(build_states_graph(MODELS[key].weights.locate(), layers))
     cross_encoder.GRAPH.write_bytes(build_score_graph(cross_encoder.WEIGHTS.locate()))
 
 
@@ -43,10 +47,8 @@ def build_states_graph(weights: Path, layers: Sequence[int]) -> bytes:
     place in its own text; `unseen` float32 (tokens, tokens), a large negative number where the tokens are of different
     texts. Outputs: one per layer, float32 (tokens, WIDTH), in the order of `layers`.
     """
-    graph = _Graph(weights, layers=6, mask="unseen")
-    words, places = graph.rounded_rows("word", "ids"), graph.rounded_rows("position", "positions")
-    kinds = graph.first_row("embeddings.token_type_embeddings.weight")
-    states = graph.states([words, places, kinds])
+    graph = _Graph(weights, layers=layers[-1], mask="unseen")
+    states = graph.states([graph.rows("word", "ids"), graph.rows("position", "positions"), graph.first_kind()])
     inputs = {"ids": (TensorProto.INT32, 1), "positions": (TensorProto.INT32, 1), "unseen": (TensorProto.FLOAT, 2)}
     return graph.serialize(inputs, [states[layer] for layer in layers])
 
@@ -59,7 +61,7 @@ def build_score_graph(weights: Path) -> bytes:
     """
     graph = _Graph(weights, layers=12)
     tables = {"word": "ids", "position": "positions", "token_type": "kinds"}
-    *_, top = graph.states([graph.offset_rows(table, places) for table, places in tables.items()])
+    *_, top = graph.states([graph.rows(table, places) for table, places in tables.items()])
     pooled = graph.node("Tanh", [graph.product("pooler.dense", graph.first_row(top, states=True))], "pooled")
     return graph.serialize(
         dict.fromkeys(tables.values(), (TensorProto.INT32, 1)), [graph.product("classifier", pooled)]
@@ -81,20 +83,22 @@ class _Graph:
         self._flat = self._constant("flat", [-1, WIDTH])
         self._scale = self._constant("scale", np.float32((WIDTH / HEADS) ** -0.5))
 
-    def rounded_rows(self, table: str, places: str) -> str:
-        """Add rows of a table that was rounded with a scale for each row."""
+    def rows(self, table: str, places: str) -> str:
+        """Add rows of a table that was rounded with a scale for each row, or with one scale and one offset."""
         name = f"embeddings.{table}_embeddings"
         whole = self.node("Gather", [self._weight(f"{name}_q"), places], f"{table}.whole")
+        if f"{name}_zero" in self._tensors:
+            zero = self._constant(f"{name}_zero", np.uint8(self._tensors[f"{name}_zero"].int32_data[0]))
+            return self.node("DequantizeLinear", [whole, self._weight(f"{name}_scale"), zero], table)
         number = self.node("Cast", [whole], f"{table}.number", to=TensorProto.FLOAT)
         steps = self.node("Gather", [self._weight(f"{name}_scale"), places], f"{table}.steps")
         return self.node("Mul", [number, steps], table)
 
-    def offset_rows(self, table: str, places: str) -> str:
-        """Add rows of a table that was rounded with one scale and one offset."""
-        name = f"embeddings.{table}_embeddings"
-        whole = self.node("Gather", [self._weight(f"{name}_q"), places], f"{table}.whole")
-        zero = self._constant(f"{name}_zero", np.uint8(self._tensors[f"{name}_zero"].int32_data[0]))
-        return self.node("DequantizeLinear", [whole, self._weight(f"{name}_scale"), zero], table)
+    def first_kind(self) -> str:
+        """Add the row of the first kind of text."""
+        if f"{KINDS}.weight" in self._tensors:
+            return self.first_row(f"{KINDS}.weight")
+        return self.rows("token_type", self._constant("zeroth", np.array([0], np.int32)))
 
     def first_row(self, name: str, *, states: bool = False) -> str:
         """Add the first row of a table of weights, or of `states`, as a table of one row."""

@@ -32,7 +32,7 @@ from evaluation.reports.printing import AsJson, format_figure, print_report, ren
 from pipeline.support.scorer import OUTERMOST, WEIGHTS, Scorer, ScorerMember
 from pipeline.support.support_check import analyse_sentence
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_minilm
+from storage.indexes.packaged_embedder import open_minilm
 from tools.training.answer_weights import Booleans, Floats
 
 _NEWS = 1_000

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    BeforeValidator,
     Field,
     SecretStr,
     StringConstraints,
@@ -215,11 +216,16 @@ class SupportSettings(SettingsTable):
 class EmbeddingSettings(SettingsTable):
     """Which embedding function turns text into vectors, and its options."""
 
-    function: str = Field(default="minilm", min_length=1)
+    function: str = ""  # empty: a model on this machine, chosen for each corpus by its language
     options: dict[str, Any] = Field(default_factory=dict)
-    bits: Annotated[int, require(lambda bits: bits in {8, 32}, "must be 8 or 32")] = 8  # read, without effect
     kept: int = Field(default=KEPT_VECTORS, ge=0)
     """How many vectors of lazy corpora are kept."""
+
+
+_IGNORED = BeforeValidator(
+    lambda given: {key: given[key] for key in given if key != "bits"} if isinstance(given, dict) else given
+)
+"""Earlier releases had `bits`, which is ignored."""
 
 
 class ChromaSettings(SettingsTable):
@@ -246,6 +252,7 @@ class CorpusSettings(SettingsTable):
     )
     """Empty: only the terminal."""
     dense: DenseChoice = ""
+    embedder: Literal["", "minilm", "bge"] = ""  # the model that embeds it; empty: as [embedding] says
     owner: PersonId | Literal[""] = ""  # named to admins next to questions that its documents do not answer
     source: AnySource | None = None
 
@@ -314,7 +321,7 @@ class OwnSettings(SettingsTable):
     limits: Annotated[LimitSettings, LIVE] = LimitSettings()
     evaluation: Annotated[EvaluationSettings, LIVE] = EvaluationSettings()
     support: Annotated[SupportSettings, RESTART] = SupportSettings()
-    embedding: Annotated[EmbeddingSettings, RESTART] = EmbeddingSettings()
+    embedding: Annotated[EmbeddingSettings, _IGNORED, RESTART] = EmbeddingSettings()
     chroma: Annotated[ChromaSettings, RESTART] = ChromaSettings()
     ranking: Annotated[RankingSettings, LIVE] = RankingSettings()
     search_engine: SearchEngineSettings = SearchEngineSettings()
@@ -343,6 +350,9 @@ class OwnSettings(SettingsTable):
 
     def find_dense(self, corpus: str) -> DenseChoice:
         return next((settings.dense for settings in self.corpus if settings.name == corpus), "")
+
+    def find_embedder(self, corpus: str) -> str:
+        return next((settings.embedder for settings in self.corpus if settings.name == corpus), "")
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:

@@ -33,7 +33,7 @@ def test_missing_file_gives_defaults(here: Path) -> None:
 
     assert settings == Settings()
     assert settings.home == here / ".footnote"
-    assert (settings.zone, settings.embedding.function, settings.corpus) == (UTC, "minilm", ())
+    assert (settings.zone, settings.embedding.function, settings.corpus) == (UTC, "", ())
 
 
 def _list_tables(table: type[SettingsTable]) -> Iterator[type[SettingsTable]]:
@@ -55,6 +55,12 @@ def test_defaults_are_valid(table: type[SettingsTable]) -> None:
 
 def test_starter_file_equals_the_defaults(here: Path) -> None:
     write_starter(here / "footnote.toml")
+
+    assert load_settings() == Settings()
+
+
+def test_bits_of_earlier_releases_are_ignored() -> None:
+    _file("[embedding]\nbits = 8\n")
 
     assert load_settings() == Settings()
 

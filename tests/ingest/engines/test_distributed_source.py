@@ -82,7 +82,7 @@ async def test_distributed_refresh_equals_a_local_one_and_embeds_nothing_here(tm
     with opened(tmp_path / "a") as plain, opened(tmp_path / "b") as store:
         first = await refresh_corpus(folder, "docs", plain, progress=lambda _: None, dense=dense)
         embedded = list(store.embedder.calls)
-        far, relieved = distribute(folder, store, PicklingEngine(), WordEmbedder)
+        far, relieved = distribute(folder, store, PicklingEngine(), store.embedder, WordEmbedder)
 
         second = await refresh_corpus(far, "docs", relieved, progress=lambda _: None, dense=dense)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.support.scorer import EmbedTokens, load_scorer
 from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
 from storage.indexes.embedding import TokenStates
-from storage.indexes.minilm import open_minilm
+from storage.indexes.packaged_embedder import open_minilm
 from storage.types import Document, Evidence, Passage, PassageKind
 from tests.pipeline.support import word_embeddings
 from tests.pipeline.world import hit

@@ -1,15 +1,14 @@
 """The model is loaded once for all tests of this folder."""
 
-from importlib.util import find_spec
-
 import pytest
 
-from storage.indexes.minilm import WEIGHTS, MiniLM, open_minilm
+from storage.indexes.embedders import MINILM, MODELS
+from storage.indexes.packaged_embedder import MiniLM, open_minilm
 
 
 @pytest.fixture(scope="session")
 def minilm() -> MiniLM:
     """The real model from the installed package."""
-    if find_spec(WEIGHTS.package) is None:
-        pytest.skip(f"needs {WEIGHTS.requirement}")
+    if not (weights := MODELS[MINILM].weights).is_installed():
+        pytest.skip(f"needs {weights.requirement}")
     return open_minilm()

@@ -38,7 +38,11 @@ class Dense:
 
     def search(self, text, corpora, k):
         vector = self.embedder.embed([text])[0]
-        scores = {ref: score for corpus in corpora for ref, score in self.index.search(corpus, vector, k).items()}
+        scores = {
+            ref: score
+            for corpus in corpora
+            for ref, score in self.index.search(corpus, vector, k, self.embedder.name).items()
+        }
         assert all(ref.id == ref.document and ref.corpus in corpora for ref in scores)
         return {ref.id: score for ref, score in scores.items()}
 
@@ -252,6 +256,7 @@ class DeletingCollection:
 
     def __init__(self, collection):
         self.collection, self.faults = collection, [InternalError("Error finding id"), ValueError("zip() argument 2")]
+        self.metadata = collection.metadata
 
     def query(self, **options):
         if self.faults:

