@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
+from statistics import fmean, pstdev
 from typing import Any
 
 from pipeline.extraction.candidates import (
@@ -37,6 +38,7 @@ REPLACED = 0.15  # the same if the question replaces some of them with its own w
 _FIRST_PERSON = lazy_compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|[Ww]e|us|[Oo]ur)\b")
 UNREAD = -11.0  # the log-odds assumed for a sentence before it is read: the cross-encoder's lowest
 COSINE_LOSS = 0.06  # how much the cosine of a passage exceeds that of one of its sentences, on average
+ALONE_WEIGHT = 1.4  # of the cosine of a sentence without its context, in deviations from the mean of those read
 ANSWER_THRESHOLD = 0.5  # the least probability of answering for a sentence to be quoted
 
 
@@ -130,11 +132,17 @@ def score_candidates(
 
 
 def rescore_candidates(
-    question: ScoredQuestion, scored: Sequence[ScoredCandidate], read: Mapping[str, float], values: Mapping[str, float]
+    question: ScoredQuestion,
+    scored: Sequence[ScoredCandidate],
+    read: Mapping[str, float],
+    values: Mapping[str, float],
+    cosines: Mapping[str, float],
 ) -> tuple[ScoredCandidate, ...]:
     """Return the candidates whose context has a value, best first.
 
-    The values are the cross-encoder's log-odds if passages were read, and cosines otherwise.
+    The values are the cross-encoder's log-odds if passages were read, and cosines otherwise. `cosines` are those of
+    texts without their context. By these, all but the first are ordered too: below a title that fits, the
+    cross-encoder prefers any sentence.
     """
     trust = 1.0 if read else question.trust
     valued = (
@@ -142,7 +150,13 @@ def rescore_candidates(
         for one in scored
         if one.candidate.context in values
     )
-    return weigh_candidates(valued, _choose_weights(question, read))
+    ranked = weigh_candidates(valued, _choose_weights(question, read))
+    mean, deviation = fmean(cosines.values() or [0.0]), pstdev(cosines.values() or [0.0]) or 1.0
+    further = [
+        replace(one, score=one.score + ALONE_WEIGHT * (cosines.get(one.candidate.text, mean) - mean) / deviation)
+        for one in ranked[1:]
+    ]
+    return (*ranked[:1], *sorted(further, key=lambda one: one.score, reverse=True))
 
 
 def _choose_weights(question: ScoredQuestion, read: Mapping[str, float]) -> RegimeWeights:

@@ -10,7 +10,7 @@ from pipeline.types import Turn
 from storage.language.detection import detect_language
 from storage.types import Hit
 
-MOST_READ = 8  # passages read for one question; with ten, no more answers to unseen questions were right
+MOST_READ = 10  # passages read for one question; with twenty, no more answers to unseen questions were right
 FIRST_READ = 3  # passages read before it is decided whether the others are read, too
 SURE, FAR_AHEAD = 6.0, 3.0
 """Log-odds of the best of them, and their lead over the second, from which no other is read.

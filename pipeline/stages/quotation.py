@@ -37,7 +37,7 @@ from storage.language.words import content_terms
 from storage.types import Evidence, Hit, PassageKind
 
 MOST_CORPORA = 3  # how many corpora are quoted from, those of the nearest passages
-MOST_READ = 16  # how many sentences are read for one question
+MOST_READ = 20  # how many sentences are read for one question
 HOPELESS = -9.0
 """Log-odds of the best passage below which no sentence is read: the answer would be to abstain in any case."""
 _ADDRESS = lazy_compile(r"\W*(?:https?:|www\.|\S+@\S+\.\w)", re.IGNORECASE)
@@ -93,14 +93,18 @@ async def _rank_corpus(
     ranked = await kit.run_in_thread(_score_unread, reading, readable, read)
     if question.varied:
         ranked = _keep_varied(ranked, question.varied, language) or ranked
-    contexts = list(dict.fromkeys(scored.candidate.context for scored in ranked))[: MOST_READ // shares]
+    texts = {scored.candidate.context: scored.candidate.text for scored in ranked}
+    contexts = list(texts)[: MOST_READ // shares]
     values: Sequence[float] = ()
+    cosines = dict[str, float]()
     if read and max(read.values()) >= HOPELESS:
         values = await kit.rerank(question.query, contexts)
+        alone = list(dict.fromkeys(texts[context] for context in contexts))
+        cosines = dict(zip(alone, await kit.compare(question.query, alone), strict=True))
     elif reading.trust and not read:
         values = await kit.compare(question.query, contexts)
     if values:
-        ranked = rescore_candidates(reading, ranked, read, dict(zip(contexts, values, strict=True)))
+        ranked = rescore_candidates(reading, ranked, read, dict(zip(contexts, values, strict=True)), cosines)
     return RankedQuotes(reading, hits, tuple(ranked), ranked[0].chance if ranked else 0.0)
 
 

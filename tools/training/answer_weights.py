@@ -171,7 +171,7 @@ class ExamExample:
 
 def calibrate(
     exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
-    abstain: Annotated[float, typer.Option(help="Share of the answerable questions to abstain from.")] = 0.08,
+    abstain: Annotated[float, typer.Option(help="Share of the answerable questions to abstain from.")] = 0.06,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, in a folder for each exam.")] = None,
 ) -> None:

@@ -90,15 +90,26 @@ def test_only_candidates_that_were_read_are_rescored() -> None:
     passages = {LEAVE.passage.id: 1.0, OFFICE.passage.id: -1.0}
     question, ranked = rank("How many days of leave has everyone?", read=passages)
     last = ranked[-1].candidate.context
-    rescored = rescore_candidates(question, ranked, passages, {last: 9.0, ranked[0].candidate.context: -9.0})
+    rescored = rescore_candidates(question, ranked, passages, {last: 9.0, ranked[0].candidate.context: -9.0}, {})
     assert [one.candidate.context for one in rescored] == [last, ranked[0].candidate.context]
     assert [one.features.sentence for one in rescored] == [9.0, -9.0]
     assert rescored[0].chance > ANSWER_THRESHOLD > rescored[1].chance
 
 
+def test_cosines_of_texts_alone_order_all_but_the_first() -> None:
+    passages = {LEAVE.passage.id: 1.0, OFFICE.passage.id: 1.0}
+    question, ranked = rank("How many days of leave has everyone?", read=passages)
+    first, second, third = (scored.candidate for scored in ranked)
+    values = {first.context: 9.0, second.context: 0.5, third.context: 0.5}
+    for nearer, farther in ((second, third), (third, second)):
+        cosines = {first.text: 0.1, nearer.text: 0.9, farther.text: 0.1}
+        rescored = rescore_candidates(question, ranked, passages, values, cosines)
+        assert [scored.candidate for scored in rescored] == [first, nearer, farther]
+
+
 def test_cosines_are_used_if_nothing_was_read() -> None:
     question, ranked = rank("Urlaub leave", language="de")
-    (best,) = rescore_candidates(question, ranked, {}, {ranked[0].candidate.context: 0.5})
+    (best,) = rescore_candidates(question, ranked, {}, {ranked[0].candidate.context: 0.5}, {})
     assert best.features.sentence == 0.5 * answer_ranking.FOREIGN
 
 
