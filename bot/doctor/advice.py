@@ -282,7 +282,7 @@ def advise_slow_turns(facts: ExamFacts) -> Advice | None:
         return None
     if seconds > MOST_PATIENCE:
         single = sum(facts.figures[name].seconds for name in ("answer", "verdicts") if name in facts.figures)
-        why = f"An answer takes about {seconds:.0f} s. The system `retrieve-then-generate` needs few calls for one."
+        why = f"An answer takes about {seconds:.0f} s. These settings answer by one call."
         fewer: dict[str, Any] = {"system": "retrieve-then-generate", "effort": "quick"}
         return Advice(why, fewer | {"limits.seconds": max(math.ceil(facts.turn_limit), _triple(single))})
     refining = sum(facts.figures[name].seconds for name in ("feedback", "refine") if name in facts.figures)

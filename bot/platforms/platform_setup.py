@@ -58,5 +58,5 @@ def explain_unreached(error: Exception, title: str) -> str:
     if isinstance(cause, TimeoutError):
         return "it does not answer in time"
     if kinds & {"SSLError", "ClientSSLError", "ClientConnectorCertificateError"}:
-        return "its certificate is not trusted here, as behind a proxy that decrypts traffic"
+        return "its certificate is not trusted here; perhaps a proxy decrypts the traffic"
     return "there is no connection" if isinstance(cause, OSError) else f"it answers unlike {title}"

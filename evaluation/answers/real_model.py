@@ -204,8 +204,8 @@ async def _run(url: str, minutes: float, seconds: float) -> list[RealTurn]:
 
 def main(
     environment: Annotated[Path, typer.Argument(help="The environment with the model and its server.")],
-    minutes: Annotated[float, typer.Option(min=0, help="Begin no conversation after so many minutes.")] = 15.0,
-    seconds: Annotated[float, typer.Option(min=1, help="The limit of a turn.")] = 120.0,
+    minutes: Annotated[float, typer.Option(min=0, help="Start no conversation after this many minutes.")] = 15.0,
+    seconds: Annotated[float, typer.Option(min=1, help="The time limit of a turn.")] = 120.0,
     threads: Annotated[
         int, typer.Option(min=1, help="The threads of the model; two wait for each other on a busy machine.")
     ] = 1,

@@ -36,7 +36,7 @@ class PackagedFile:
         except OSError as error:
             raise EmbeddingUnavailable(f"A model cannot be read: {path}: {error.strerror}.", hint=hint) from error
         if digest != self.sha256:
-            raise EmbeddingUnavailable(f"A model is damaged: {path} has not the expected SHA-256.", hint=hint)
+            raise EmbeddingUnavailable(f"A model is damaged: {path} does not have the expected SHA-256.", hint=hint)
         return path
 
     def is_installed(self) -> bool:
@@ -45,7 +45,7 @@ class PackagedFile:
     def _find_package(self, hint: str) -> Path:
         spec = find_spec(self.package)
         if spec is None or not spec.submodule_search_locations:
-            raise EmbeddingUnavailable(f"A model is not installed: no package {self.package}.", hint=hint)
+            raise EmbeddingUnavailable(f"A model is not installed: package {self.package} is missing.", hint=hint)
         return Path(spec.submodule_search_locations[0])
 
 

@@ -56,7 +56,7 @@ def fail_broken_record(ctx: CommandContext, checked: RecordCheck) -> None:
 
 
 def checkpoint(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Sign the record as it is now, and print the checkpoint. Store it where nobody can change it with the record."""
+    """Sign the record as it is now, and print the checkpoint. Store it where it cannot be changed with the record."""
     with open_command(context, as_json=as_json) as ctx:
         signing_key = load_key(ctx.settings.record.key_path)
         note = ctx.call_records(lambda records: _sign(records, signing_key))

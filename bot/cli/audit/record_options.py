@@ -55,7 +55,7 @@ OPTIONS: dict[str, Any] = {
     ],
     "words": Annotated[
         str,
-        typer.Option(help='Words in the question or answer, in any form; a "phrase"; begin* for words that begin so.'),
+        typer.Option(help='Words in question or answer, inflected; "two words" as a phrase, begin* as a prefix.'),
     ],
 }
 

@@ -59,7 +59,7 @@ def doctor(
         list[str] | None,
         typer.Option("--stage", callback=_validate_stages, help="Examine only this stage; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The most cases of each kind of call.")] = 1_000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many cases of each kind of call.")] = 1_000,
     tokens: Annotated[
         int, typer.Option("--tokens", min=1, help="Stop before the calls use more than this many tokens.")
     ] = DOCTOR_TOKENS,

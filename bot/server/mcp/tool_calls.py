@@ -39,7 +39,7 @@ class CheckArguments(Arguments):
 
 class SearchArguments(Arguments):
     query: str = Field(description="The words or the question to search for.")
-    count: int = Field(default=8, ge=1, le=MAX_PASSAGES, description="The most passages to return.")
+    count: int = Field(default=8, ge=1, le=MAX_PASSAGES, description="How many passages to return at most.")
     corpora: _Corpora = ()
 
 

