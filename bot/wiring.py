@@ -41,6 +41,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
 from storage.record.record_search import RecordSearch
 from storage.record.turn_index import Spending
+from storage.search.corpus_embedders import choose_by_language
 
 
 @asynccontextmanager
@@ -169,8 +170,9 @@ def _open_store(source: SettingsSource, manifest: Manifest, stack: ExitStack, *,
     def own_first() -> float:
         return source.current.ranking.own_first
 
-    def choose_embedder(corpus: str, _language: str) -> str:
-        return source.current.find_embedder(corpus)
+    def choose_embedder(corpus: str, language: str) -> str:
+        choice = source.current.find_corpus(corpus).embedder
+        return choice or ("" if chosen.function else choose_by_language(corpus, language))
 
     places = manifest, dense, lexical, embedder, threads
     return PassageStore(*places, own_first=own_first, choose=choose_embedder, kept=chosen.kept)

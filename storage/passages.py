@@ -34,7 +34,7 @@ from storage.search.candidate_search import (
     CandidateSearch,
     apply_bonus,
 )
-from storage.search.corpus_embedders import CorpusEmbedders, choose_default
+from storage.search.corpus_embedders import CorpusEmbedders, choose_default, sample_passages
 from storage.search.lazy_vectors import LazyVectors, PassageRow
 from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, DocumentId, Hit, Lease, Passage
 
@@ -43,7 +43,6 @@ DISAMBIGUATION_MALUS = 20.0  # deviations subtracted from the score of disambigu
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for so many passages, over a second for thousands
 EMBED_BATCH = 64  # passages embedded at a time; larger batches are not faster, and make others wait
 REINDEX_DOCUMENTS = 100
-SAMPLED_DOCUMENTS, FIRST_PASSAGES = 50, 4  # whose language decides which embedder a corpus gets
 FOLLOWED_PASSAGES = 5_000  # per commit of the lexical index while it follows
 
 
@@ -149,10 +148,6 @@ class PassageStore:
         embedder = await self.threads.read.run(self.embedders.choose, corpus, passages)
         if await self.threads.write.run(self.dense.choose, corpus, embedder.name):
             self.lazy.forget_fresh()
-
-    async def _sample(self, corpus: str) -> list[Passage]:
-        versions = await self.manifest.sample(corpus, SAMPLED_DOCUMENTS)
-        return [passage for version in versions for passage in version.passages[:FIRST_PASSAGES]]
 
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> frozenset[DocumentId]:
         """Apply changes; a reader sees each document either as before or as after.
@@ -261,7 +256,7 @@ class PassageStore:
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
         """Embed a corpus's passages that lack vectors, passing their number to `progress`. May be interrupted."""
         if not await self.threads.read.run(self.dense.count, corpus):
-            await self._choose(corpus, await self._sample(corpus))
+            await self._choose(corpus, await sample_passages(self.manifest, corpus))
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]
@@ -313,7 +308,7 @@ class PassageStore:
         if corpus.dense is DenseMode.OFF:
             await self.threads.write.run(self.dense.remove, corpus.name)
             return 0
-        passages = await self._sample(corpus.name)
+        passages = await sample_passages(self.manifest, corpus.name)
         if corpus.dense is DenseMode.LAZY:
             await self.threads.write.run(self.dense.drop_foreign, corpus.name)
             await self._choose(corpus.name, passages)

@@ -81,7 +81,7 @@ class Hit:
     passage: Passage
     document: Document
     score: float  # the fused score, comparable within one search only; higher is better
-    dense: float = 0.0  # cosine between query and passage, -1 to 1; comparable across searches by one embedder
+    dense: float = 0.0  # cosine between query and passage, up to about 1; of each embedder on the same scale
     lexical: float = 0.0  # BM25, 0 and up; 0 when the passage shares no term with the query
 
 

@@ -17,7 +17,7 @@ from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
 from storage.errors import contain_panics
 from storage.home.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
-from storage.indexes.index_state import find_probe
+from storage.indexes.index_state import find_foreign, find_probe
 from storage.manifest import Manifest
 from storage.record.audit_log import AuditLog, Clocks, read_clocks
 from storage.types import CorpusInfo
@@ -49,6 +49,7 @@ class Inspection:
     clocks: Clocks | None = None
     corpora: tuple[CorpusInfo, ...] | None = None
     probe: str = ""  # a query that finds something in the corpora
+    foreign: tuple[str, ...] = ()  # the corpora that are not in English
     followers: tuple[Follower, ...] = ()  # how far the homes of the database have followed it
     names: Mapping[str, str] = field(default_factory=dict)  # the channel of each name
 
@@ -126,7 +127,8 @@ async def _inspect_database(scene: Inspection) -> Inspection:
         with open_database(settings.database, home=settings.home, read_only=True) as database:
             manifest = Manifest(database)
             scene = replace(scene, clocks=await read_clocks(database), probe=await find_probe(manifest))
-            scene = replace(scene, names=await ScopeRecord(AuditLog(database)).load_names())
+            names, foreign = await ScopeRecord(AuditLog(database)).load_names(), await find_foreign(manifest)
+            scene = replace(scene, names=names, foreign=foreign)
             return replace(scene, corpora=await manifest.corpora(), followers=await manifest.followers())
     except Exception as error:  # noqa: BLE001 - the check of the database reports it
         return replace(scene, fault=error)

@@ -106,7 +106,7 @@ class LocalService:
 
     async def _choose_dense(self, corpus: str, source: SourceSettings, choice: DenseChoice | None) -> DenseMode | None:
         if choice is None:
-            choice = self.app.settings.find_dense(corpus)
+            choice = self.app.settings.find_corpus(corpus).dense
         if choice:
             return DenseMode(choice)
         names = {info.name for info in await self.app.manifest.catalogue()}
@@ -204,10 +204,7 @@ def _load_code(settings: Settings) -> None:
 
 
 def find_local_opener(embedder: str) -> Callable[[], Embedder] | None:
-    """Return a function by which any process can open the embedder of this name.
-
-    Returns None if the embedder is remote, because only this process has its key.
-    """
+    """Return a function by which any process can open this embedder; None if only this process has its key."""
     return partial(open_embedder, key, {}, threads=1) if (key := find_key(embedder)) else None
 
 

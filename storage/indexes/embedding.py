@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from storage.database.worker_threads import ThreadPool
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedders import ENGLISH, MINILM, MODELS, find_model
+from storage.indexes.embedders import E5, ENGLISH, MINILM, MODELS, find_model
 from storage.types import Document, Passage
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -262,9 +262,13 @@ def open_model(key: str) -> Embedder:
 
 @cache
 def _open_model(key: str, threads: int) -> Embedder:
-    from storage.indexes.packaged_embedder import open_packaged  # imports onnxruntime
+    if key == E5:
+        from storage.indexes.e5 import open_e5  # this and the next import onnxruntime
 
-    return open_packaged(key, threads)
+        return open_e5(threads=threads)
+    from storage.indexes.packaged_embedder import open_bge, open_minilm
+
+    return (open_minilm if key == MINILM else open_bge)(threads=threads)
 
 
 CROSS_ENCODER_SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"

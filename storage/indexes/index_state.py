@@ -12,7 +12,7 @@ from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder, open_model
 from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
 from storage.manifest import Manifest
-from storage.search.corpus_embedders import CorpusEmbedders, choose_default
+from storage.search.corpus_embedders import CorpusEmbedders, choose_default, find_language, sample_passages
 from storage.types import CorpusInfo, DenseMode
 
 PROBE_WORDS = 8  # of a passage of each corpus, to test whether a search works
@@ -23,6 +23,13 @@ async def find_probe(manifest: Manifest) -> str:
     firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
     texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
     return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
+
+
+async def find_foreign(manifest: Manifest) -> tuple[str, ...]:
+    """Return the corpora that are mostly in another language than English."""
+    names = [corpus.name for corpus in await manifest.catalogue()]
+    languages = [find_language(await sample_passages(manifest, name)) for name in names]
+    return tuple(name for name, language in zip(names, languages, strict=True) if language not in {"", "en"})
 
 
 def find_stale_indexes(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.embedders import MINILM, MODELS, EmbeddingModel
+from storage.indexes.embedders import BGE, MINILM, MODELS, EmbeddingModel, locate_graph
 from storage.indexes.embedding import TokenStates, Vectors
 from storage.indexes.packaged_files import make_encodable, open_model
 from storage.language.detection import detect_language
@@ -33,30 +33,24 @@ UNSEEN = -1e9  # added to the score of tokens of other texts, so that attention 
 Floats = NDArray[np.float32]
 
 
-def locate_graph(model: EmbeddingModel) -> Path:
-    return Path(__file__).with_name(model.graph)
-
-
 def open_minilm(root: Path | None = None, threads: int = 0) -> "MiniLM":
-    """Open MiniLM as `open_packaged` opens any model."""
-    model = MODELS[MINILM]
-    return MiniLM(model, *open_model(locate_graph(model), model.weights, root), threads)
-
-
-def open_packaged(key: str, threads: int = 0) -> "PackagedEmbedder":
-    """Check and load a model of `embedders.MODELS` from its package, or from a folder `root` instead, in 0.1 s.
+    """Check and load the model from its package, or from a folder `root` instead, in 0.1 s.
 
     It computes in this many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
     `EmbeddingUnavailable`.
     """
-    if key == MINILM:
-        return open_minilm(threads=threads)
-    model = MODELS[key]
-    return PackagedEmbedder(model, *open_model(locate_graph(model), model.weights), threads)
+    model = MODELS[MINILM]
+    return MiniLM(model, *open_model(locate_graph(model), model.weights, root), threads)
+
+
+def open_bge(root: Path | None = None, threads: int = 0) -> "PackagedEmbedder":
+    """Open bge as `open_minilm` opens MiniLM."""
+    model = MODELS[BGE]
+    return PackagedEmbedder(model, *open_model(locate_graph(model), model.weights, root), threads)
 
 
 class PackagedEmbedder:
-    """A loaded model; opened by `open_packaged`. Safe to call from several threads."""
+    """A loaded model; opened by `open_minilm` and `open_bge`. Safe to call from several threads."""
 
     def __init__(self, model: EmbeddingModel, session: Any, tokenizer: Any, threads: int = 0) -> None:
         self._model = model
@@ -88,8 +82,12 @@ class PackagedEmbedder:
         return [row[: most - 1] + row[most - 1 :][-1:] for row in rows]
 
     def _embed(self, row: list[int]) -> Floats:
-        states = self._run([row], [self._top])[-1]
+        states = self._read_top(row)
         return _normalize(states[0] if self._model.pooling == "first" else states.mean(axis=0))
+
+    def _read_top(self, row: list[int]) -> Floats:
+        """Return the states of a text's tokens after the last layer."""
+        return self._run([row], [self._top])[-1]
 
     def _run(self, rows: Sequence[list[int]], outputs: Sequence[str] | None = None) -> list[Floats]:
         """Return the states of all tokens, by default of all layers."""

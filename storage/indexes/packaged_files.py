@@ -1,11 +1,14 @@
 """Open models whose weights are in installed packages; the packages' code is never imported."""
 
 import platform
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import onnxruntime
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from storage.errors import EmbeddingUnavailable
@@ -14,8 +17,14 @@ from storage.indexes.embedders import BERT_TOKENIZER, PackagedFile
 MOST_TOKENS = 512  # that the models have positions for
 
 
-def open_session(model: bytes | Path, folder: Path | None = None, *, sums_in_16_bits: bool | None = None) -> Any:
-    """Open a model on one thread, which reports only errors; `folder` has external weights.
+def open_session(
+    model: bytes | Path,
+    folder: Path | None = None,
+    *,
+    weights: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    sums_in_16_bits: bool | None = None,
+) -> Any:
+    """Open a model on one thread, which reports only errors. External weights are in `folder`, or in `weights`.
 
     `sums_in_16_bits` is whether the processor sums 8-bit products in 16 bits; by default, the processor is asked.
     """
@@ -28,6 +37,9 @@ def open_session(model: bytes | Path, folder: Path | None = None, *, sums_in_16_
         options.add_session_config_entry("session.x64quantprecision", "1")
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    if weights:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
+        options.add_external_initializers(list(weights), values)
     onnxruntime.disable_telemetry_events()
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

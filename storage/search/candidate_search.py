@@ -13,6 +13,7 @@ from storage.database.bodies import PackedVersion
 from storage.database.document_versions import PassageRef
 from storage.database.worker_threads import ThreadPool
 from storage.indexes.dense import DenseIndex
+from storage.indexes.embedders import find_model
 from storage.indexes.embedding import Vectors
 from storage.indexes.lexical import LexicalIndex, Place
 from storage.manifest import Manifest
@@ -176,7 +177,7 @@ class CandidateSearch:
         new = [candidates.listed[key] for key in best if key not in candidates.dense]
         if lazy:
             vectors = await self.read_lazy([(document, passage) for passage, document in new])
-            scores = {key: float(vector @ asked[of[key]].vector) for key, vector in vectors.items()}
+            scores = {key: asked[of[key]].compare(vector) for key, vector in vectors.items()}
             dense = {**candidates.dense, **scores}
             candidates = replace(candidates, dense=dense, left_out=frozenset(lazy) - dense.keys())
         return replace(candidates, unasked=unasked, trust=trust)
@@ -188,7 +189,11 @@ class CandidateSearch:
             self.read_pool.run(self.dense.search, corpus, question.vector, k, question.embedder)
             for corpus, question in asked.items()
         )
-        of = dict(zip(asked, await asyncio.gather(*searches), strict=True))
+        found = zip(asked.items(), await asyncio.gather(*searches), strict=True)
+        of = {
+            corpus: {ref: find_model(question.embedder).scale(cosine) for ref, cosine in cosines.items()}
+            for (corpus, question), cosines in found
+        }
         merged = ([item for corpus in group if corpus in of for item in of[corpus].items()] for group in groups)
         return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
 
@@ -212,6 +217,9 @@ class _Asked:
     embedder: str
     trust: float
     vector: Vectors
+
+    def compare(self, vector: Vectors) -> float:
+        return find_model(self.embedder).scale(float(vector @ self.vector))
 
 
 def _join_candidates(

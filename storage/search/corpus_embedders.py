@@ -7,12 +7,13 @@ from itertools import groupby, islice
 
 from storage.errors import REINDEX_HINT, IndexStale
 from storage.indexes.dense import DenseIndex
-from storage.indexes.embedders import MINILM, MODELS, are_comparable, find_key, find_model
+from storage.indexes.embedders import E5, MINILM, MODELS, are_comparable, find_key, find_model
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, embedded_text
 from storage.language.detection import detect_language
+from storage.manifest import Manifest
 from storage.types import Document, Passage
 
-SAMPLED_PASSAGES = 200  # whose language decides which embedder a corpus gets
+SAMPLED_DOCUMENTS, FIRST_PASSAGES = 50, 4  # whose language decides which embedder a corpus gets
 
 
 def choose_default(_corpus: str, _language: str) -> str:
@@ -20,11 +21,24 @@ def choose_default(_corpus: str, _language: str) -> str:
     return ""
 
 
+def choose_by_language(_corpus: str, language: str) -> str:
+    """Choose E5 for a corpus that is not in English, if it is installed."""
+    return E5 if language not in {"", "en"} and MODELS[E5].weights.is_installed() else ""
+
+
 def find_language(passages: Iterable[Passage]) -> str:
     """Return the most frequent language of some passages; empty if all are unknown."""
-    languages = Counter(detect_language(passage.text) for passage in islice(passages, SAMPLED_PASSAGES))
+    languages = Counter(
+        detect_language(passage.text) for passage in islice(passages, SAMPLED_DOCUMENTS * FIRST_PASSAGES)
+    )
     del languages[""]
     return max(languages, key=languages.__getitem__, default="")
+
+
+async def sample_passages(manifest: Manifest, corpus: str) -> list[Passage]:
+    """Return passages of a corpus from which its language is found."""
+    versions = await manifest.sample(corpus, SAMPLED_DOCUMENTS)
+    return [passage for version in versions for passage in version.passages[:FIRST_PASSAGES]]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import pytest
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedders import BGE, MODELS
+from storage.indexes.embedders import BGE, E5, MODELS
+from storage.indexes.index_state import find_foreign
 from storage.passages import PassageStore
 from storage.types import DenseMode
 from tests.fakes import PageSource, WordEmbedder
@@ -89,6 +90,26 @@ async def test_embedder_is_chosen_by_the_language_of_the_documents(tmp_path):
         await fill(store, "a", "The vault opens at noon, and it stays open until the evening.")
 
         assert asked == [("a", "de")]
+
+
+async def test_cosines_of_e5_are_on_the_scale_of_minilm(tmp_path):
+    e5 = NamedEmbedder(MODELS[E5].name)
+    with opened(tmp_path) as plain:
+        store = replace(plain, choose=lambda *_: E5, open_model=lambda _: e5)
+        await fill(store, "a", "The vault opens at noon.")
+
+        (hit,) = await store.search("vault", ["a"], 1)
+        question, passage = e5.embed([f"query: {'vault'}", e5.texts[0]])
+        assert e5.texts[0].startswith("passage: ")
+        assert hit.dense == pytest.approx(4.4 * (question @ passage - 0.738), abs=1e-4)
+
+
+async def test_foreign_corpora_are_found(tmp_path):
+    with opened(tmp_path) as store:
+        await fill(store, "a", "Der Tresor wird um zwölf Uhr geöffnet, und er bleibt bis zum Abend offen.")
+        await fill(store, "b", "The vault opens at noon, and it stays open until the evening.")
+
+        assert await find_foreign(store.manifest) == ("a",)
 
 
 async def test_embedder_that_is_not_installed_stops_only_questions_to_its_corpora(tmp_path):

@@ -1,6 +1,7 @@
-"""Build the ONNX graphs of MiniLM, bge and the cross-encoder over their packages' 8-bit weights, in storage/indexes/.
+"""Build the ONNX graphs of the embedders and the cross-encoder over their packages' weights, in storage/indexes/.
 
 The graphs have no weights: each initializer names its bytes in the package's `model.onnx`, and onnxruntime maps them.
+Those of e5 are made in memory from the package's 4-bit weights.
 The graphs in those files are slower: MiniLM's multiplies in 32 bits, and that of the cross-encoder takes twice as long
 to open and a quarter longer to run. All operators here are standard ONNX, in the form that onnxruntime fuses to one for
 each product.
@@ -15,9 +16,9 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper
 
-from storage.indexes import cross_encoder
-from storage.indexes.embedders import BGE, MINILM, MODELS
-from storage.indexes.packaged_embedder import LAYERS, locate_graph
+from storage.indexes import cross_encoder, e5
+from storage.indexes.embedders import BGE, E5, MINILM, MODELS, locate_graph
+from storage.indexes.packaged_embedder import LAYERS
 
 HEADS = 12
 WIDTH = 384
@@ -37,6 +38,7 @@ def main() -> None:
     """Write the graphs over the installed packages' weights."""
     for key, layers in ((MINILM, LAYERS), (BGE, (12,))):
         locate_graph(MODELS[key]).write_bytes(build_states_graph(MODELS[key].weights.locate(), layers))
+    locate_graph(MODELS[E5]).write_bytes(build_e5_graph(MODELS[E5].weights.locate()))
     cross_encoder.GRAPH.write_bytes(build_score_graph(cross_encoder.WEIGHTS.locate()))
 
 
@@ -68,12 +70,25 @@ def build_score_graph(weights: Path) -> bytes:
     )
 
 
+def build_e5_graph(weights: Path) -> bytes:
+    """Serialize the graph of single tokens' states after the last layer.
+
+    Input: `embedded` float32 (tokens, WIDTH), the sum of the rows of all tables for each token.
+    """
+    graph = _MemoryGraph(e5.WeightFile(np.memmap(weights, np.uint8, "r")))
+    *_, top = graph.states(["embedded"])
+    return graph.serialize({"embedded": (TensorProto.FLOAT, 2)}, [top])
+
+
 class _Graph:
     """A graph under construction; a method adds nodes and returns the name of their output."""
 
     def __init__(self, weights: Path, *, layers: int, mask: str = "") -> None:
         self._content, self._location = weights.read_bytes(), weights.name
         self._tensors = dict(_name_tensors(onnx.load(str(weights)), layers))
+        self._begin(layers, mask)
+
+    def _begin(self, layers: int, mask: str = "") -> None:
         self._layers = layers
         self._mask = mask
         self._nodes: list[Any] = []
@@ -107,8 +122,9 @@ class _Graph:
 
     def states(self, embedded: Sequence[str]) -> list[str]:
         """Add all layers over the sum of the embedded parts; return the names of the states below and after each."""
-        words, places, kinds = embedded
-        total = self.node("Add", [self.node("Add", [words, places], "words.placed"), kinds], "embedded")
+        total, *others = embedded
+        for part, name in zip(others, ("words.placed", "embedded"), strict=False):
+            total = self.node("Add", [total, part], name)
         heights = [self._normed("embeddings.", total)]
         for layer in range(self._layers):
             heights.append(self._layer(f"encoder.layer.{layer}.", heights[-1]))
@@ -189,6 +205,23 @@ class _Graph:
             return self._content.index(tensor.raw_data), len(tensor.raw_data)
         whole, values = tensor.SerializeToString(), np.array(tensor.float_data, np.float32).tobytes()
         return self._content.index(whole) + whole.index(values), len(values)
+
+
+class _MemoryGraph(_Graph):
+    """A graph whose weights are given by name when it is opened."""
+
+    def __init__(self, file: e5.WeightFile) -> None:
+        self._tensors = dict(file.list_weights())
+        self._begin(e5.LAYERS)
+
+    def _weight(self, name: str) -> str:
+        kind = helper.np_dtype_to_tensor_dtype(self._tensors[name].dtype)
+        proto = TensorProto(
+            name=name, dims=self._tensors[name].shape, data_type=kind, data_location=TensorProto.EXTERNAL
+        )
+        proto.external_data.add(key="location", value="memory")
+        self._initializers.append(proto)
+        return name
 
 
 def _name_tensors(model: Any, layers: int) -> Iterator[tuple[str, Any]]:

@@ -306,7 +306,7 @@ async def refresh_corpus(
             confirm_removal=confirm_removal,
             restore=restore,
             engine=engine,
-            dense=ctx.settings.find_dense(corpus),
+            dense=ctx.settings.find_corpus(corpus).dense,
         )
 
 

@@ -15,6 +15,7 @@ from bot.views.text_formats import format_bytes, format_count, format_duration
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import DatabaseFileState, free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
+from storage.indexes.embedders import E5, MODELS
 from storage.indexes.embedding import load_cross_encoder, open_embedder
 from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
 from storage.types import CorpusInfo, DenseMode
@@ -139,7 +140,11 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
     chosen = scene.settings.embedding
     embedder = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
     await asyncio.to_thread(load_cross_encoder)
-    return (CheckResult("ok", f"Embedder: {embedder.name} is installed, and so is the cross-encoder."),)
+    ready = f"Embedder: {embedder.name} is installed, and so is the cross-encoder."
+    if not scene.foreign or chosen.function or MODELS[E5].weights.is_installed():
+        return (CheckResult("ok", ready),)
+    hint = f"It knows English best. For {', '.join(scene.foreign)} {MODELS[E5].weights.hint}, then `footnote reindex`."
+    return (CheckResult("warn", ready, hint),)
 
 
 async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:

@@ -252,7 +252,7 @@ class CorpusSettings(SettingsTable):
     )
     """Empty: only the terminal."""
     dense: DenseChoice = ""
-    embedder: Literal["", "minilm", "bge"] = ""  # the model that embeds it; empty: as [embedding] says
+    embedder: Literal["", "minilm", "bge", "e5"] = ""  # the model that embeds it; empty: as [embedding] says
     owner: PersonId | Literal[""] = ""  # named to admins next to questions that its documents do not answer
     source: AnySource | None = None
 
@@ -348,11 +348,9 @@ class OwnSettings(SettingsTable):
         """The sources, by corpus."""
         return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
 
-    def find_dense(self, corpus: str) -> DenseChoice:
-        return next((settings.dense for settings in self.corpus if settings.name == corpus), "")
-
-    def find_embedder(self, corpus: str) -> str:
-        return next((settings.embedder for settings in self.corpus if settings.name == corpus), "")
+    def find_corpus(self, name: str) -> CorpusSettings:
+        """Return the settings of a corpus; the defaults if it has none."""
+        return next((corpus for corpus in self.corpus if corpus.name == name), CorpusSettings(name=name))
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:

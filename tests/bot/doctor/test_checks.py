@@ -20,6 +20,7 @@ from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
 from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.home.home_folder import DatabaseFileState, lock_home
+from storage.indexes.embedders import E5, MODELS
 from storage.record.audit_log import Clocks
 from storage.types import CorpusInfo, DenseMode
 from tests.bot.doctor.gold import GoldLLM, opens
@@ -187,6 +188,13 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
     (settings_checks.check_programs, {"mcp": {"enabled": True, "tokens": [ANNA]}, "corpus": EDITORS,
      "http": {"host": "0.0.0.0"}}, {}, [("warn", "hosts under [mcp] is empty")]),
 ]  # fmt: skip
+
+
+def test_extra_is_recommended_if_it_is_not_installed_and_a_corpus_is_not_in_english() -> None:
+    (result,) = run_check(home_checks.check_embedder, inspect(foreign=("handbuch",)))
+
+    lacking = not MODELS[E5].weights.is_installed()
+    assert (result.level, "handbuch" in result.hint) == (("warn", True) if lacking else ("ok", False))
 
 
 @pytest.mark.parametrize(("check", "settings", "inspected", "expected"), CASES)

@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedders import MINILM, MODELS, are_comparable
+from storage.indexes.embedders import MINILM, MODELS, are_comparable, locate_graph
 from storage.indexes.packaged_embedder import (
     LAYERS,
     MOST_SENTENCE_TOKENS,
     UNSEEN,
     MiniLM,
-    locate_graph,
     open_minilm,
 )
 from storage.indexes.packaged_files import load_tokenizer, open_session
