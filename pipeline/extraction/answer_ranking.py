@@ -25,13 +25,13 @@ from pipeline.extraction.candidates import (
     load_table,
     write_context,
 )
+from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import latin_share
 from storage.language.words import content_terms, terms, words
 from storage.types import Hit, Span
 
-FOREIGN = 0.2
-"""How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
+FOREIGN = 0.2  # how far cosines are trusted for languages in Latin letters other than English
 TRUSTED = 0.5  # the least trust for which the embedder and the cross-encoder know the question's language
 BORROWED = 0.5  # the weight of a term borrowed from earlier turns; the question's own weigh 1
 REPLACED = 0.15  # the same if the question replaces some of them with its own words
@@ -94,8 +94,8 @@ class RegimeWeights:
 
 
 def measure_trust(text: str, language: str) -> float:
-    """Return how well the embedder and the cross-encoder know a text's script and language: 0 not at all, 1 fully."""
-    return latin_share(text) * (1.0 if language in {"", "en"} else FOREIGN)
+    """Return how well MiniLM and the cross-encoder know the languages of a question and its answer, 0 to 1."""
+    return latin_share(text) * (1.0 if {language, detect_language(text)} <= {"", "en"} else FOREIGN)
 
 
 def weigh_question(

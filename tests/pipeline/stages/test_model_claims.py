@@ -70,6 +70,9 @@ def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: b
     page = hit(SAID if found else "Guests sign the book at the front desk.")
     assert is_relevant("The pier of Skarholm is of oak.", replace(page, dense=alike)) is relevant
     assert is_relevant("The pier of Skarholm is of oak.", replace(hit("Die Mole.", language="de"), dense=alike))
+    assert is_relevant(
+        "The pier of Skarholm is of oak.", replace(hit("Die Mole ist für das Boot.", language=""), dense=alike)
+    )
 
 
 async def test_claim_without_relevant_evidence_is_not_sent_to_the_model() -> None:

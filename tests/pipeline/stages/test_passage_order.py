@@ -39,7 +39,9 @@ async def test_fewer_passages_are_read_if_one_is_far_ahead(best: float, second: 
     assert read[0] == f"Leave\n{HITS[0].passage.text}"
 
 
-@pytest.mark.parametrize(("text", "language"), [("Wo ist Urlaub?", "de"), ("年假多少天？", "zh")])
+@pytest.mark.parametrize(
+    ("text", "language"), [("Wo ist Urlaub?", "de"), ("Wie viel Urlaub habe ich?", "en"), ("年假多少天？", "zh")]
+)
 async def test_passages_are_not_read_for_other_languages(text: str, language: str) -> None:
     read = list[str]()
     assert await read_passages(text, language, HITS, make_kit({}, read)) == {}
