@@ -115,6 +115,7 @@ class PassageStore:
                 score=score,
                 dense=candidates.dense.get(key, 0.0),
                 lexical=candidates.lexical.get(key, 0.0),
+                trust=candidates.trust[key] if key in candidates.dense else 0.0,
             )
             for key, score in ranking
         )

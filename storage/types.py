@@ -83,6 +83,7 @@ class Hit:
     score: float  # the fused score, comparable within one search only; higher is better
     dense: float = 0.0  # cosine between query and passage, up to about 1; of each embedder on the same scale
     lexical: float = 0.0  # BM25, 0 and up; 0 when the passage shares no term with the query
+    trust: float = 0.0  # how well the embedder of its corpus knows the query's language, 0 to 1
 
 
 @dataclass(frozen=True, slots=True)

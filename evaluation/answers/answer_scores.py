@@ -141,7 +141,10 @@ async def _search_without(
     allowed = {key for key, (_, document) in rows.items() if document.key not in left_out}
     dense, lexical = _best_scores(candidates.dense, allowed, count), _best_scores(candidates.lexical, allowed, count)
     ranking = fuse_scores(dense, lexical, asked=count, trust=candidates.trust)[:k]
-    return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
+    known = candidates.trust
+    return tuple(
+        Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0), known[key]) for key, score in ranking
+    )
 
 
 def _best_scores(scores: Mapping[str, float], allowed: set[str], count: int) -> dict[str, float]:

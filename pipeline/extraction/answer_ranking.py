@@ -1,9 +1,8 @@
 """Score candidates by how well they answer a question, and predict whether the best one answers it at all.
 
-Both are weighted sums of a few features. If the cross-encoder has read the candidates, its log-odds decide nearly
-alone; otherwise words and the search do. The weights in `answer_weights.json` come from
-`tools.training.answer_weights`. Cosines count only as far as the embedder knows the question's script and language. A
-term weighs more the rarer it is among the passages found.
+Both are weighted sums of a few features; `tools.training.answer_weights` makes the weights. If the cross-encoder has
+read the candidates, its log-odds decide nearly alone; otherwise words and the search do. Cosines count only as far as
+the embedder knows the question's language. A term weighs more the rarer it is among the passages found.
 """
 
 import math
@@ -71,7 +70,8 @@ class ScoredQuestion:
     sequence: frozenset[tuple[str, str]]
     kind: AnswerType | None
     specifics: frozenset[str]  # the terms of the names and figures in it
-    trust: float  # how far cosines are to be trusted, 0 to 1
+    trust: float  # how far the cosines of sentences are to be trusted, 0 to 1
+    near: float  # the same of passages, which may have another embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def weigh_question(
         term: share * math.log1p((len(hits) - having[term] + 0.5) / (having[term] + 0.5))
         for term, share in shares.items()
     }
-    whole = sum(rarities.values()) or 1.0
+    whole, trust = sum(rarities.values()) or 1.0, measure_trust(text, language)
     return ScoredQuestion(
         text=text,
         language=language,
@@ -118,7 +118,8 @@ def weigh_question(
         sequence=frozenset(pairwise(terms(text, language))),
         kind=classify_question(text),
         specifics=_list_specifics(text, language),
-        trust=measure_trust(text, language),
+        trust=trust,
+        near=max([trust, *(hit.trust for hit in hits)]),
     )
 
 
@@ -160,7 +161,8 @@ def rescore_candidates(
 
 
 def _choose_weights(question: ScoredQuestion, read: Mapping[str, float]) -> RegimeWeights:
-    return load_weights()["read" if read else "trusted" if question.trust >= TRUSTED else "lexical"]
+    known = "trusted" if question.trust >= TRUSTED else "foreign" if question.near >= TRUSTED else "lexical"
+    return load_weights()["read" if read else known]
 
 
 def weigh_candidates(scored: Iterable[ScoredCandidate], weights: RegimeWeights) -> tuple[ScoredCandidate, ...]:
@@ -187,7 +189,7 @@ def _weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) -
 
 @cache
 def load_weights() -> Mapping[str, RegimeWeights]:
-    """Return the weights by regime: "read" by the cross-encoder, else "trusted" if cosines are, else "lexical"."""
+    """Return the weights by what is known: "read" passages, "trusted" or "foreign" cosines, or "lexical" scores."""
     tables: Mapping[str, Any] = load_table("answer_weights.json")
     return {regime: RegimeWeights(**table) for regime, table in tables.items()}
 
@@ -210,7 +212,7 @@ def _extract_features(
         yield CandidateFeatures(
             sentence=UNREAD if read else question.trust * (cosine - COSINE_LOSS),
             passage=read.get(candidate.hit.passage.id, UNREAD if read else 0.0),
-            cosine=question.trust * cosine,
+            cosine=question.near * cosine,
             terms=_measure_share(question.weights, own),
             passage_terms=_measure_share(question.weights, passages[rank]),
             terms_before=_measure_share(question.weights, before[1] - own) if before[0] == rank else 0.0,
@@ -231,12 +233,10 @@ def _rate_answer_type(question: ScoredQuestion, text: str) -> float:
 
 
 def _measure_share(weights: Mapping[str, float], found: frozenset[str]) -> float:
-    """Return the sum of the weights of the terms that are among `found`."""
     return math.fsum(weight for term, weight in weights.items() if term in found)
 
 
 def _collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
-    """Return the content terms of a hit's passage with its title and section."""
     return _collect_terms(write_context(hit, hit.passage.text), language)
 
 

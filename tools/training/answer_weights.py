@@ -122,12 +122,14 @@ _BY_WORDS = ("terms", "passage_terms", "terms_before", "pairs", "offers")
 SCORED: Mapping[str, Sequence[str]] = {
     "read": ("sentence", "passage", "offers", "opening", "first"),
     "trusted": ("sentence", "cosine", *_BY_WORDS, "opening", "first"),
+    "foreign": ("sentence", "cosine", *_BY_WORDS),
     "lexical": ("sentence", "cosine", *_BY_WORDS),
 }
 """The features that score candidates, by regime. On unseen questions, further ones added nothing."""
 JUDGED: Mapping[str, Sequence[str]] = {
     "read": ("sentence", "passage", "personal"),
     "trusted": ("sentence", "cosine", "passage_terms", "pairs", "offers", "specifics"),
+    "foreign": ("cosine", "passage_terms", "pairs", "specifics"),
     "lexical": ("passage_terms", "pairs", "offers", "specifics"),
 }
 """The features that predict whether a candidate answers, by regime."""
@@ -145,7 +147,7 @@ class ExamExample:
     def regime(self) -> str:
         """The regime whose weights this example fits."""
         if self.outcome.considered.question.trust < TRUSTED:
-            return "lexical"
+            return "foreign" if self.outcome.considered.question.near >= TRUSTED else "lexical"
         return "read" if self.reranked else "trusted"
 
     @property

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
+    FOREIGN,
     CandidateFeatures,
     RegimeWeights,
     ScoredCandidate,
@@ -143,4 +144,12 @@ def test_chance_is_between_0_and_1(values: list[float], weights: list[float], bi
 def test_weights_are_of_known_features() -> None:
     names = {name for weights in load_weights().values() for name in (*weights.score, *weights.answer)}
     assert names <= set(FEATURES)
-    assert load_weights().keys() == {"read", "trusted", "lexical"}
+    assert load_weights().keys() == {"read", "trusted", "foreign", "lexical"}
+
+
+@pytest.mark.parametrize(("trust", "cosine"), [(0.0, FOREIGN * 0.6), (1.0, 0.6)])
+def test_cosines_count_for_other_languages_if_the_embedder_knows_them(trust: float, cosine: float) -> None:
+    page = replace(hit("Urlaub haben alle an 25 Tagen.", language="de"), dense=0.6, trust=trust)
+    question = weigh_question("Wie viel Urlaub haben alle?", "", "de", [page])
+    (scored,) = score_candidates(question, find_candidates([page]), {})
+    assert scored.features.cosine == pytest.approx(cosine)
