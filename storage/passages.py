@@ -109,28 +109,13 @@ class PassageStore:
         bonus = {key: own_first for key, (passage, _) in listed.items() if passage.corpus in candidates.preferred}
         malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
         ranking = apply_bonus(apply_bonus(fused, bonus), malus)[:k]
-        return tuple(
-            Hit(
-                *listed[key],
-                score=score,
-                dense=candidates.dense.get(key, 0.0),
-                lexical=candidates.lexical.get(key, 0.0),
-                trust=candidates.trust[key] if key in candidates.dense else 0.0,
-            )
-            for key, score in ranking
-        )
+        return tuple(candidates.make_hit(key, score) for key, score in ranking)
 
     async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
         """Return the candidates that either index finds; see `CandidateSearch.find`."""
-        indexes = CandidateSearch(
-            self.manifest,
-            self.dense,
-            self.lexical,
-            self.threads.read,
-            self.threads.embed,
-            self.embedders,
-            lambda rows: self.lazy.read(rows),  # noqa: PLW0108 - only lazy corpora need it
-        )
+        pools = self.threads.read, self.threads.embed
+        read_lazy = lambda rows: self.lazy.read(rows)  # noqa: E731, PLW0108 - only lazy corpora need it
+        indexes = CandidateSearch(self.manifest, self.dense, self.lexical, *pools, self.embedders, read_lazy)
         return await indexes.find(text, corpora, k, depth)
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:

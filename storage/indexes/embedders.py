@@ -122,6 +122,8 @@ MODELS: Mapping[str, EmbeddingModel] = {
         pooling="first",
         length=512,
         question="Represent this sentence for searching relevant passages: ",
+        zero=0.404,  # with these, the right and the 50th passage of XQuAD's questions have MiniLM's cosines, on average
+        stretch=1.8,
     ),
     E5: EmbeddingModel(
         name=f"multilingual-e5-small{ROUNDED}/1571fc982750",
@@ -137,7 +139,7 @@ MODELS: Mapping[str, EmbeddingModel] = {
         length=512,
         question="query: ",
         passage="passage: ",
-        zero=0.738,  # with these, the right and the 50th passage of XQuAD's questions have MiniLM's cosines, on average
+        zero=0.738,
         stretch=4.4,
     ),
 }

@@ -19,7 +19,7 @@ from storage.indexes.lexical import LexicalIndex, Place
 from storage.manifest import Manifest
 from storage.search.corpus_embedders import CorpusEmbedders
 from storage.search.lazy_vectors import PassageRow
-from storage.types import DenseMode, Document, Passage
+from storage.types import DenseMode, Document, Hit, Passage
 
 CorpusGroup = Sequence[str]  # corpora that compete with each other; all groups have the same number of candidates
 Scores = Mapping[str, float]  # passage id -> a retriever's score; higher is better, 0 means nothing in common
@@ -112,6 +112,10 @@ class Candidates:
         """Return `fuse_scores` of the candidates."""
         left_out, unasked = self.left_out, self.unasked
         return fuse_scores(self.dense, self.lexical, asked=asked, trust=self.trust, left_out=left_out, unasked=unasked)
+
+    def make_hit(self, key: str, score: float) -> Hit:
+        dense, lexical = self.dense.get(key, 0.0), self.lexical.get(key, 0.0)
+        return Hit(*self.listed[key], score, dense, lexical, self.trust[key] if key in self.dense else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
