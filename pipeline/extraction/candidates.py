@@ -180,11 +180,6 @@ def find_measures(question: str) -> frozenset[str]:
     )
 
 
-def asks_yes_or_no(question: str) -> bool:
-    """Return whether a question, or one of its sentences, opens like a yes-or-no question."""
-    return bool(_compile_yes_or_no().search(question))
-
-
 @lru_cache(maxsize=16_384)
 def is_number(word: str) -> bool:
     return bool(_DIGIT.search(word)) or fold_spelling(word) in _compile_list("numbers")
@@ -228,12 +223,6 @@ def _compile_questions(kind: AnswerType) -> re.Pattern[str]:
 @cache
 def _compile_measure(kind: str) -> re.Pattern[str]:
     return _compile_phrases(load_table("answer_types.json")["measures"][kind])
-
-
-@cache
-def _compile_yes_or_no() -> re.Pattern[str]:
-    phrases = "|".join(map(re.escape, load_table("answer_types.json")["asks yes or no"]))
-    return re.compile(rf"(?:^|[.,;:!?]\s+(?:and\s+|or\s+|but\s+)?)(?:{phrases})\b", re.IGNORECASE)
 
 
 def _compile_phrases(listed: Sequence[str]) -> re.Pattern[str]:
