@@ -33,7 +33,7 @@ PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par
 _LEAST_JOINED = 6
 _MOST_INITIALS = 6
 _MOST_RECKONED, _DOZEN = 20, 12
-_FIRST_YEAR, _LAST_YEAR = 1000, 2100  # what a bare number may be as a year
+_YEARS = range(1000, 2101)  # what a bare number may be as a year
 _ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far
 
 
@@ -96,9 +96,8 @@ def has_number(facts: PassageFacts, number: Number) -> bool:
     Labels and quantities of other dimensions do not count: "a 3 year warranty" is not in "paragraph 1.F.3" or "3 kg".
     """
     quantities = (known for known in facts.numbers if not number.units or _may_measure(known, number))
-    return any(is_same_number(known, number) for known in quantities) or any(
-        _has_number_in_words(part, number) for part in facts.everything
-    )
+    given = any(is_same_number(known, number) for known in quantities)
+    return given or any(_has_number_in_words(part, number) for part in facts.everything)
 
 
 def _may_measure(known: Number, number: Number) -> bool:
@@ -124,11 +123,6 @@ def is_within_bound(known: Number, said: Number) -> bool:
         amounts = said.values[:1]
     limit = known.values[0]
     return any(amount >= limit if known.bound is Bound.OVER else amount <= limit for amount in amounts)
-
-
-def is_reached(known: Number, said: Number) -> bool:
-    """Return whether a value of the passages reaches a stated minimum: a limit of 190 reaches "at least 140"."""
-    return said.bound is Bound.OVER and known.bound is not Bound.OVER and is_within_bound(said, known)
 
 
 def is_same_value(known: object, said: object) -> bool:
@@ -182,10 +176,10 @@ def can_be_reckoned(
         return True
     if changed or number.ordinal:
         return False
-    if any(_is_converted(other, number) for other in stated) or _is_part_of_sum(number, sentence.numbers, stated):
+    if _is_part_of_sum(number, sentence.numbers, stated):
         return True
     known = [date.year for part in facts.everything for date in part.dates if date.year]
-    known += [int(other.values[0]) for other in stated if not other.units and _is_year(other.values[0])]
+    known += [int(other.values[0]) for other in stated if not other.units and other.values[0] in _YEARS]
     between = {abs(one - other) + more for one, other in combinations(known[:_MOST_RECKONED], 2) for more in (0, -1)}
     alike = [(one.values[0], two.values[0]) for one, two in combinations(stated, 2) if one.units == two.units]
     sums = {round(value, 6) for one, two in alike for value in (one + two, abs(one - two))}
@@ -201,62 +195,21 @@ def can_be_reckoned(
     )
 
 
-def _is_converted(known: Number, number: Number) -> bool:
-    """Return whether a quantity is roughly one of the passages in another unit: 5 miles are some 8 kilometres."""
-    if not known.units or not number.units or is_same_unit(known.units, number.units):
-        return False
-    converted = convert_amount(known.values[0], known.units, number.units)
-    return any(abs(amount - number.values[0]) <= _ROUGHLY * amount for amount in converted)
-
-
 def _is_part_of_sum(number: Number, said: Sequence[Number], given: Sequence[Number]) -> bool:
     """Return whether a quantity is the sum of two, or a part of one of the passages: 90 minutes are an hour and 30."""
     amounts, others = (
-        [
-            amount
-            for entry in listed
-            if entry.units
-            for amount in convert_amount(entry.values[0], entry.units, number.units)
-        ]
+        [amount for entry in listed for amount in convert_amount(entry.values[0], entry.units, number.units)]
         for listed in (given, [other for other in said if other is not number])
     )
     value = number.values[0]
     sums = {round(one + two, 6) for one, two in combinations(amounts, 2)}
-    return bool(number.units) and (value in sums or any(round(value + other, 6) in amounts for other in others))
-
-
-def _is_year(value: float) -> bool:
-    return value == int(value) and _FIRST_YEAR <= value <= _LAST_YEAR
+    return value in sums or any(round(value + other, 6) in amounts for other in others)
 
 
 def _count_years(number: Number) -> float:
     """Return how many years the unit of a number has: 1 without a unit, 0 for units of other things."""
     names = {unit.name for unit in number.units} or {"yr"}
     return next((years for name, years in (("yr", 1), ("dec", 10), ("cen", 100)) if name in names), 0)
-
-
-def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether an ordinal only belongs to a name: "Henry II", "the 14th Dalai Lama".
-
-    The passages must have the name, and nowhere with an ordinal.
-    """
-    place = number.first - 1 if sentence.text.words[number.first].isupper() else number.last
-    named = sentence.text.at(place) if place in sentence.capitals else ""
-    if not number.ordinal or not named:
-        return False
-    places = [(part, at) for part in facts.sentences for at, low in enumerate(part.text.low) if low == named]
-    return bool(places) and not any(
-        known.first - 3 <= at <= known.last + 2 for one, at in places for known in one.numbers if known.ordinal
-    )
-
-
-def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether a number only counts a list in the sentence: "three islands: Vik, Lundey and Skarholm"."""
-    low = sentence.text.low
-    if ":" not in low[number.last :] or number.ordinal or number.units:
-        return False
-    listed = " ".join(low[low.index(":", number.last) + 1 :]).replace(", and ", " , ").replace(" and ", " , ")
-    return float(len([item for item in listed.strip(" .!").split(" , ") if item])) in number.values
 
 
 def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:

@@ -27,6 +27,8 @@ _LANGUAGE_SAMPLE = 200  # characters of a passage by which its language is detec
 _LONGEST_STRETCH = 15  # tokens of an exception, a condition or a contrast
 _ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
 _LINE = lazy_compile(r"[^\n]+")
+_CLAUSE_JOINS = frozenset({",", ";", ":", "(", ")", "and", "or", "but", "while", "whereas", "—", "–"})
+_RELATIVES = frozenset({"which", "who", "whom", "whose", "where"})
 _RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
 """Words that open the statement about an exception."""
 
@@ -53,9 +55,11 @@ class ParsedSentence:
     def stems_in(self, first: int, last: int) -> frozenset[str]:
         return self.content.intersection(self.stems[first:last])
 
-    def split_at(self, joins: Iterable[int]) -> list[tuple[int, int]]:
-        """Return the start and end of each stretch between the tokens at `joins`."""
-        ends = list(joins)
+    @property
+    def clauses(self) -> list[tuple[int, int]]:
+        """Return start and end of each clause; a relative clause belongs to the one before."""
+        joins = (at for at, low in enumerate(self.text.low) if low in _CLAUSE_JOINS and at not in self.valued)
+        ends = [at for at in joins if self.text.at(at + 1) not in _RELATIVES]
         return list(zip([0, *(end + 1 for end in ends)], [*ends, len(self.text)], strict=True))
 
 
@@ -189,23 +193,6 @@ def find_clauses(sentence: ParsedSentence) -> Clauses:
     return Clauses(excepted, conditional, contrasted, limited=bool(limits))
 
 
-def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
-    """Return start and end of the first exception that does not open the sentence, or None."""
-    stretches = sorted(_find_stretches(sentence, "exceptions"))
-    return next((stretch for stretch in stretches if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
-
-
-def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
-    """Return the stems of a value's clause, from mark to mark; after an exception, with the exception's."""
-    marks = [at for at, low in enumerate(sentence.text.low) if is_mark(low)]
-    start = max((at for at in marks if at < first), default=-1)
-    end = min((at for at in marks if at >= last), default=len(sentence.text))
-    stretch = find_exception(sentence)
-    if stretch and stretch[1] <= first:
-        start = min(start, stretch[0] - 1)
-    return frozenset(sentence.stems[start + 1 : end])
-
-
 def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]]:
     """Return start and end of the words after each opening phrase of a kind, up to a mark or relative word."""
     low, stretches = sentence.text.low, []
@@ -214,13 +201,9 @@ def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]
             start = at + len(phrase)
             if word == phrase[0] and low[at:start] == phrase:
                 last = min(len(low), start + _LONGEST_STRETCH)
-                ends = (place for place in range(start, last) if low[place] in _RELATIVE_WORDS or _is_end(low[place]))
-                stretches.append((start, next(ends, last)))
+                ends = (place for place in range(start, last) if low[place] in _RELATIVE_WORDS or is_mark(low[place]))
+                stretches.append((start, next((place for place in ends if low[place] != '"'), last)))
     return stretches
-
-
-def _is_end(low: str) -> bool:
-    return is_mark(low) and low != '"'
 
 
 @cache

@@ -13,7 +13,6 @@ _LABELLED = lazy_compile(r"([^:;]{1,60}): (.+)")
 _COUNTED = lazy_compile(r"(.+?) \(([^()]+)\)")
 _WORD = lazy_compile(r"\w")
 _AMOUNT = lazy_compile(r"[^\w\s]{0,2}\d")
-_LINE = lazy_compile(r"\W*([^:;.]{1,60}): ([^:;]{1,120})")
 
 
 class TableCell(NamedTuple):
@@ -33,16 +32,6 @@ def parse_cells(row: ParsedSentence) -> CellRow:
     for label, said in _CELL.findall(row.text.text):
         items = filter(None, (part.strip() for part in said.split(", ")))
         cells.append(TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items)))
-    return tuple(cells)
-
-
-@lru_cache(maxsize=2048)
-def parse_keyed_row(sentence: ParsedSentence) -> CellRow:
-    """Return the cells of a row, the first of which names the row's subject. Empty for prose."""
-    line = None if sentence.is_row else _LINE.fullmatch(sentence.text.text)
-    if not line:
-        return parse_cells(sentence) if sentence.is_row else ()
-    cells = [TableCell("", said, (parse_sentence(said, sentence.language),)) for said in line.groups()]
     return tuple(cells)
 
 

@@ -1,19 +1,18 @@
 """Align a sentence with its source, the passage sentence that shares most with it, and compare their subjects.
 
-A sentence is refuted only if the source has another value of the same attribute of the same subject. A statement about
-another product, place or person, or under a condition that the sentence does not name, does not refute it.
+A sentence is refuted only if the source has another value and everything else that the sentence states. A statement
+about another product, place or person does not refute it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_exception, strip_possessive
-from pipeline.support.analysis.proper_names import ProperName, find_name_forms, load_name_tables
-from pipeline.support.analysis.quantity_parser import is_same_dimension
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
+from pipeline.support.analysis.proper_names import find_name_forms
 from pipeline.support.analysis.tokenizer import TokenSpan, find_stem, is_mark, load_table, tokenize
-from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
+from pipeline.support.passage_facts import PassageFacts, is_same_value
 
 _FUNCTION_WORD_WEIGHT = 0.3  # the weight of a matched function word; a content word weighs 1
 _LARGEST_MATRIX = 15_000
@@ -21,17 +20,6 @@ _LARGEST_MATRIX = 15_000
 _LEAST_SHARED = 0.4
 _NEARLY_THE_SAME = 0.65  # the least share of a near copy's words that its source has in the same order
 _SPARE = 4  # how many tokens more the source may have in a gap that is tight
-_CONDITIONS = frozenset({"for", "if", "when", "during", "unless", "while", "with", "without", "where"})
-_LONGEST_CONDITION = 4  # tokens after "for" or "if" among which its first content word is
-_ADJUNCTS = frozenset({"in", "at", "on", "near", "by", "with", "from", "to", "of"})
-_JOINS = frozenset({"and", "or", "but"})
-_DEMONSTRATIVES = frozenset({"this", "these", "such"})
-_ARTICLES = frozenset({"the", "a", "an", "mr", "mrs", "ms", "dr"})
-_COPULAS = frozenset({"is", "was", "are", "were"})
-_PLACED = frozenset({
-    "born", "died", "killed", "buried", "located", "situated", "based", "founded", "held", "lies", "published",
-})  # fmt: skip
-"""Participles of events and states that happen in one place for each subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,54 +140,25 @@ def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tup
 def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instead: str) -> bool:
     """Return whether the source states `instead` of the subject and attribute of which the sentence states `said`.
 
-    The rest of the sentence must be in the source, in the titles of its page or, if a pronoun begins the source, in the
-    sentences before it. The source must not narrow its subject by other words: a spare part is not what it is for. A
-    row of a table must have the key that the sentence names.
+    The rest of the sentence must be in the source or in a row that has `instead`, in the titles of its page or, if a
+    pronoun begins the source, in the sentences before it.
     """
-    ours, source = alignment.sentence, alignment.source
-    place, rows = _find_phrase(source, instead), [row for row in facts.sentences if row.is_row]
-    holding = [row for row in rows if _find_phrase(row, instead)]
-    if source.is_row or (holding and not place):
-        return any(
-            _has_row_key(ours, row)
-            and _has_row_label(ours, row, instead, said, rows)
-            and _covers_rest(ours, said, (row, *facts.context.sentences))
-            for row in holding
-        )
-    follower = facts.find_follower(source)
-    around = (*facts.context.sentences, *facts.find_antecedents(source))
-    goes_on = (follower,) if follower and not place else ()
-    if not _covers_rest(ours, said, (source, *around, *goes_on)):
-        return False
-    stretch = find_exception(source)
-    excepted = stretch is not None and place is not None and place.stop > stretch[0]
-    if stretch and place and not excepted and not _names_none_of(ours, source, stretch):
-        return False
-    return place is None or excepted or not _narrows(alignment, facts, place, said)
+    ours, source, titles = alignment.sentence, alignment.source, facts.context.sentences
+    rows = [row for row in facts.sentences if row.is_row and _find_phrase(row, instead)]
+    if source.is_row or (rows and not _find_phrase(source, instead)):
+        return any(_covers_rest(ours, said, (row, *titles)) for row in rows)
+    place = _find_phrase(source, instead)
+    narrowed = place is not None and _narrows(ours, source, place, said)
+    return not narrowed and _covers_rest(ours, said, (source, *titles, *facts.find_antecedents(source)))
 
 
-def _names_none_of(ours: ParsedSentence, source: ParsedSentence, exception: tuple[int, int]) -> bool:
-    """Return whether a sentence names nothing that the source names as an exception."""
-    excepted = [at for at in range(*exception) if at in source.capitals]
-    return ours.content.isdisjoint(source.stems[at] for at in excepted)
-
-
-def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
-    """Return whether a name is the value of an attribute that its subject has once: "is led by Ines Falk".
-
-    Any other name makes it a sentence about another subject.
-    """
-    text, before = sentence.text, name.first - 1
-    while text.at(before) in _ARTICLES:
-        before -= 1
-    word = text.at(before)
-    if word == "by":
-        return bool(_COPULAS.intersection(text.low[:before]))
-    if word in {"in", "at", "near"}:
-        return not _PLACED.isdisjoint(text.low[:before])
-    if word in _COPULAS:
-        return text.at(0) in {"the", "its", "their", "our"} or any(low.endswith("'s") for low in text.low[:before])
-    return name.first == 0 and text.at(name.last) in _COPULAS and text.at(name.last + 1) == "the"
+def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: str) -> bool:
+    """Return whether a value's clause has words that the sentence lacks: "a premium member", "for children"."""
+    free = ours.content | _list_stems(said, ours.language) | load_general_words(ours.language)
+    clause = next((range(*span) for span in theirs.clauses if place.start in range(*span)), place)
+    first = next((at for at in clause if theirs.stems[at] in ours.content & theirs.content), place.start)
+    rest = [at for at in clause if at not in theirs.valued and (at < first or at >= place.stop)]
+    return any(theirs.stems[at] in theirs.content - free for at in rest)
 
 
 def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSentence]) -> bool:
@@ -215,81 +174,6 @@ def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSenten
     known_values: list[TokenSpan] = [value for source in sources for value in source.values]
     values: list[TokenSpan] = [value for value in ours.values if not left.isdisjoint(value.places)]
     return all(any(is_same_value(known_value, value) for known_value in known_values) for value in values)
-
-
-def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str) -> bool:
-    """Return whether a source narrows what it shares with a sentence: by words before it, a condition or a name.
-
-    A word before two words of the page's title does not count: on the page "Pension scheme", "the workplace pension
-    scheme" is that scheme.
-    """
-    ours, theirs = alignment.sentence, alignment.source
-    low, titles = theirs.text.low, load_name_tables().titles
-    free = ours.content | _list_stems(said, ours.language) | load_general_words(ours.language)
-    led = low[0] in PRONOUNS | _DEMONSTRATIVES
-    unsaid = [
-        at
-        for at, stem in enumerate(theirs.stems)
-        if stem in theirs.content - free and at not in theirs.valued and low[at] not in titles
-    ]
-    shared = (at for at, stem in enumerate(theirs.stems) if stem in ours.content & theirs.content)
-    first = 0 if led else min(next(shared, place.start), place.start)
-    begin = max((at for at in range(1, first) if low[at] in _JOINS and is_mark(low[at - 1])), default=0)
-    joined = theirs.capitals | {at for at, word in enumerate(low) if word == "&"}
-    opening = first  # "the Trust" is short for "the Tolliver & Ebb Trust"
-    while opening and {opening, opening - 1} <= joined:
-        opening -= 1
-    titled = frozenset[str]().union(*(part.content for part in facts.context.sentences)) & ours.content
-    if len(titled.intersection(theirs.stems[first : first + 2])) > 1:
-        opening = max(opening - 1, 0)
-    names = theirs.capitals.difference(at + 1 for at in theirs.capitals)  # the first word of each
-    named = any(first < at < place.start and at in names and low[at - 1] not in _ADJUNCTS for at in unsaid)
-    end = next((at for at in range(place.stop, len(low)) if is_mark(low[at]) or low[at] in _JOINS), len(low))
-    opens = (at for at in (*range(first, place.start), *range(place.stop, end)) if low[at] in _CONDITIONS)
-    conditions = [at for at in opens if theirs.text.at(at + 1) not in PER_WORDS - {"a", "an"}]  # "for each harbour"
-    conditioned = any(set(range(at, at + _LONGEST_CONDITION)).intersection(unsaid) for at in conditions)
-    counts_other = place.stop in unsaid and place.start in theirs.valued  # "three sons", not daughters
-    earlier = [
-        date.last for date in theirs.dates if date.last <= place.start and ")" not in low[date.last : place.start]
-    ]
-    goes_on = bool(earlier) and any(earlier[-1] <= at < place.start for at in unsaid)  # what was done at another time
-    return named or conditioned or counts_other or goes_on or any(begin <= at < opening for at in unsaid)
-
-
-def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
-    """Return whether a sentence has all of the row's first cell."""
-    stop = row.text.low.index(";")
-    start = row.text.low.index(":") + 1
-    words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
-    values: list[TokenSpan] = [value for value in row.values if start <= value.first < stop]
-    return all(row.stems[at] in ours.content for at in words) and all(
-        any(is_same_value(value, other) for other in ours.values) for value in values
-    )
-
-
-def _has_row_label(
-    ours: ParsedSentence, row: ParsedSentence, instead: str, said: str, rows: Iterable[ParsedSentence]
-) -> bool:
-    """Return whether `instead` is below a label that the sentence has, or that has `said` in another row.
-
-    Without such a label, it must be the row's only number of its dimension.
-    """
-    label = _find_label(row, instead)
-    if label and (label <= ours.content or any(_find_label(other, said) == label for other in rows)):
-        return True
-    place = _find_phrase(row, instead) or range(0)
-    inside = [number for number in row.numbers if number.first in place]
-    kin = [number for number in row.numbers if any(is_same_dimension(number.units, other.units) for other in inside)]
-    return bool(inside) and kin == inside
-
-
-def _find_label(row: ParsedSentence, said: str) -> frozenset[str]:
-    """Return the words in the label of the row's cell that has a phrase; empty if no cell has it."""
-    place, low = _find_phrase(row, said), row.text.low
-    if place is None:
-        return frozenset()
-    start = max((at + 1 for at in range(place.start) if low[at] == ";"), default=0)
-    return row.stems_in(start, next((at for at in range(start, len(low)) if low[at] == ":"), start))
 
 
 def _find_phrase(sentence: ParsedSentence, phrase: str) -> range | None:

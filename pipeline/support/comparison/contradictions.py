@@ -1,16 +1,10 @@
 """Find the value that the source has in place of the sentence's: a number, date, name, rate or table cell."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise, product
 
 from pipeline.support.analysis.date_parser import Date, implies_date
-from pipeline.support.analysis.parsed_sentence import (
-    ParsedSentence,
-    collect_clause_stems,
-    parse_sentence,
-    strip_possessive,
-)
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
 from pipeline.support.analysis.proper_names import (
     ProperName,
     find_name_forms,
@@ -27,19 +21,12 @@ from pipeline.support.analysis.quantity_parser import (
     is_same_dimension,
     is_same_unit,
 )
-from pipeline.support.analysis.table_parser import CellRow, TableCell, parse_cells, parse_keyed_row
+from pipeline.support.analysis.table_parser import CellRow, parse_cells
 from pipeline.support.analysis.tokenizer import TokenSpan
 from pipeline.support.comparison.alignment import Alignment, Gap
 from pipeline.support.comparison.polarity import find_negation_scopes
 from pipeline.support.comparison.swaps import may_change_roles
-from pipeline.support.passage_facts import (
-    PER_WORDS,
-    PRONOUNS,
-    PassageFacts,
-    is_same_number,
-    is_same_value,
-    is_within_bound,
-)
+from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_number, is_within_bound
 
 LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have to contradict an absent value
 LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict a value that the passages have elsewhere
@@ -49,7 +36,6 @@ _SHORT_FORM = 3
 _ALIKE = 0.75  # the share of letters in order that two spellings of one word have in common
 _DEFINITE = frozenset({"the", "this", "these"})
 _LIMITS = frozenset({"to", "within", "most", "maximum"})  # "up to 50" states a limit, not a fact
-_JOINS = frozenset({",", ";", "and", "but", "while"})
 
 Value = Number | Date
 
@@ -121,13 +107,13 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
     """
     ours, theirs = alignment.sentence, alignment.source
     place = None if theirs.is_row else _find_place(alignment, name, elsewhere=elsewhere, phrase=True)
-    if place is None or not place.tight or _is_list(alignment, place):
+    if place is None or not place.tight:
         return ""
     if not theirs.content.isdisjoint(ours.stems[name.first : name.last]) and not may_change_roles(alignment):
         return ""
     place_words = _find_name_words(alignment, name, place)
     words = [strip_possessive(theirs.text.low[at]) for at in place_words]
-    if not place_words or _is_abbreviation(name.parts, words) or _is_abbreviation(words, name.parts):
+    if not words:
         return ""
     new = any(not any(_is_same_word(word, other) for other in words) for word in name.parts)
     old = any(not any(_is_same_word(word, other) for other in name.parts) for word in words)
@@ -147,13 +133,6 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
     return peoples or ([] if more or capitalised != substance else capitalised)
 
 
-def _is_list(alignment: Alignment, place: Gap) -> bool:
-    """Return whether the sentence ends where its source continues a list of names: it may name others of the list."""
-    source, end = alignment.source, place.given[1]
-    last = place.said[1] == len(alignment.sentence.text)
-    return last and source.text.at(end) in {",", "and", "&"} and end + 1 in source.capitals
-
-
 def _is_same_word(one: str, two: str) -> bool:
     """Return whether two words of names may be the same, spelt differently or shortened: "Aleksandr", "Con"."""
     if not find_name_forms(one).isdisjoint(find_name_forms(two)) or find_name_root(one) == find_name_root(two):
@@ -162,11 +141,6 @@ def _is_same_word(one: str, two: str) -> bool:
     if len(shorter) >= _SHORT_FORM and longer.startswith(shorter):
         return True
     return one[0] == two[0] and SequenceMatcher(None, one, two).ratio() >= _ALIKE
-
-
-def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a name's first word consists of the first letters of other words."""
-    return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)
 
 
 def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequence[ParsedSentence]) -> str:
@@ -184,17 +158,10 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
     return theirs.said(0, min(2, len(theirs)))
 
 
-def is_pronoun(word: str) -> bool:
-    return word in PRONOUNS
-
-
 def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
     """Return the dates or numbers of a sentence, as `kind` is one or the other, without item marks."""
-    return (
-        sentence.dates
-        if isinstance(kind, Date)
-        else [number for number in sentence.numbers if number.first or not number.label]
-    )
+    numbers = [number for number in sentence.numbers if number.first or not number.label]
+    return sentence.dates if isinstance(kind, Date) else numbers
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
@@ -206,40 +173,14 @@ def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> s
         return ""
     start, end = place.given
     within = [value for value in values if start <= value.first and value.last <= end]
-    if not within or not all(_are_conflicting(value, said) for value in within):
+    if not within or not all(are_conflicting(value, said) for value in within):
         return ""
     more = set(_find_substance(ours, *place.said)) - {*said.places}
     more_given = set(_find_substance(theirs, start, end)) - {*within[0].places}
-    if (more or more_given) and not all(_are_conflicting(value, said) for value in values):
+    if (more or more_given) and not all(are_conflicting(value, said) for value in values):
         return ""
     near = within[0].first - start <= _NEAR or end - within[-1].last <= _NEAR
-    return within[0].said if near and not _is_said_apart(alignment, said, values, within[0]) else ""
-
-
-def find_only_value(alignment: Alignment, said: Value) -> str:
-    """Return the source's only value if it differs, and the source has all other words of the sentence; else empty."""
-    ours, theirs = alignment.sentence, alignment.source
-    values = _list_values(theirs, said)
-    own = _list_values(ours, said)
-    alone = len(values) == len(own) == 1 and not theirs.is_row and _are_conflicting(values[0], said)
-    if not alone or alignment.coverage_without(said.first, said.last) < 1:
-        return ""
-    denied = find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached
-    return "" if denied else values[0].said
-
-
-def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
-    """Return whether the clause of `said` in the source shares words with the sentence that `other`'s does not.
-
-    False if the sentence has `other` as well: it may have exchanged the two.
-    """
-    ours, theirs = alignment.sentence, alignment.source
-    if any(is_same_value(other, value) for value in ours.values):
-        return False
-    same = [value for value in given if is_same_value(value, said)]
-    shared = ours.content & theirs.content - {theirs.stems[at] for value in same for at in value.places}
-    with_other = shared & collect_clause_stems(theirs, other.first, other.last)
-    return any(shared & collect_clause_stems(theirs, value.first, value.last) - with_other for value in same)
+    return within[0].said if near else ""
 
 
 def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
@@ -278,7 +219,7 @@ def _find_substance(sentence: ParsedSentence, first: int, last: int) -> list[int
     return [at for at in range(first, last) if stems[at] in sentence.content and low[at] not in titles]
 
 
-def _are_conflicting(given: Value, said: Value) -> bool:
+def are_conflicting(given: Value, said: Value) -> bool:
     """Return whether two values cannot both be true; dates conflict if a part that both have differs."""
     if isinstance(given, Number) and isinstance(said, Number):
         if given.ordinal != said.ordinal or is_same_number(given, said):
@@ -297,29 +238,6 @@ def _are_conflicting(given: Value, said: Value) -> bool:
     return apart or any(a is not None and b is not None and a != b for a, b in parts)
 
 
-def find_other_cell(ours: ParsedSentence, facts: PassageFacts, said: Number) -> str:
-    """Return the cell of the sentence's row if it has another number of that kind than the sentence; else empty.
-
-    A line such as "Grade 8: 4% matched" counts as a row. The cell is the one whose label the sentence has, or the row's
-    only one with such a number.
-    """
-    rows = dict.fromkeys(filter(None, (parse_keyed_row(sentence) for sentence in facts.sentences)))
-    about = [(key, cells) for key, *cells in rows if all(_has_item(ours, item) for item in key.items)]
-    if len(about) != 1 or find_negation_scopes(ours).reached:
-        return ""
-    key, cells = about[0]
-    numbers = {cell: [number for item in cell.items for number in item.numbers] for cell in (key, *cells)}
-    kin = [cell for cell in cells if any(_may_be_compared(number, said) for number in numbers[cell])]
-    labelled = [cell for cell in kin if cell.label and parse_sentence(cell.label, "en").content <= ours.content]
-    candidates = labelled or (kin if said.units else [])
-    other = len(candidates) == 1 and all(_are_conflicting(number, said) for number in numbers[candidates[0]])
-    return "" if not other or any(_is_same_quantity(number, said) for number in numbers[key]) else candidates[0].said
-
-
-def _may_be_compared(one: Number, other: Number) -> bool:
-    return is_same_dimension(one.units, other.units) or not (one.units or other.units)
-
-
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
     """Return a cell that the sentence joins with another row's cell, and the right row's cell; None if there is none.
 
@@ -334,9 +252,12 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
     if len(sentence.content & known) < LEAST_COVERAGE * len(sentence.content):
         return None
     table = [parse_cells(row) for row in rows]
-    columns = [_find_mentions(sentence, [row[at] for row in table]) for at in range(len(labels))]
+    columns = [
+        frozenset(at for at, row in enumerate(table) if any(_has_item(sentence, item) for item in row[column].items))
+        for column in range(len(labels))
+    ]
     several = any(len({table[row][at].said for row in rows}) > 1 for at, rows in enumerate(columns))
-    return None if several else _find_apart(table, columns) or _find_exchanged_columns(sentence, table, columns)
+    return None if several else _find_apart(table, columns)
 
 
 def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> tuple[str, str] | None:
@@ -347,40 +268,6 @@ def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> 
             if rows.isdisjoint(others):
                 return table[min(others)][at].said, table[min(rows)][at].said
     return None
-
-
-def _find_exchanged_columns(
-    sentence: ParsedSentence, table: Sequence[CellRow], columns: Sequence[frozenset[int]]
-) -> tuple[str, str] | None:
-    """Return a number that a sentence gives under another number's label, and the number with its own label."""
-    mentioned = [rows for rows in columns if rows]
-    rows = frozenset.intersection(*mentioned) if mentioned else frozenset()
-    numbered = [cell for cell in table[min(rows)] if any(item.numbers for item in cell.items)] if len(rows) == 1 else []
-    labels = {cell: frozenset(filter(None, parse_sentence(cell.label, "en").stems)) for cell in numbered}
-    for (first, last), one, other in product(_split_parts(sentence), numbered, numbered):
-        stems = set(sentence.stems[first:last])
-        within = [number for number in sentence.numbers if first <= number.first < last]
-        if one is other or len(within) != 1 or _has_number(other, within[0]) or not _has_number(one, within[0]):
-            continue
-        own, others = labels[one], labels[other]
-        if others - own and others - own <= stems and not (own - others) <= stems:
-            return one.said, f"{one.label}: {one.said}"
-    return None
-
-
-def _split_parts(sentence: ParsedSentence) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the parts of a sentence between "and", "but", "while" and marks."""
-    ends = [at for at, word in enumerate(sentence.text.low) if word in _JOINS]
-    for start, end in pairwise([-1, *ends, len(sentence.text)]):
-        yield start + 1, end
-
-
-def _has_number(cell: TableCell, said: Number) -> bool:
-    return any(_is_same_quantity(number, said) for item in cell.items for number in item.numbers)
-
-
-def _find_mentions(sentence: ParsedSentence, column: Iterable[TableCell]) -> frozenset[int]:
-    return frozenset(row for row, cell in enumerate(column) if any(_has_item(sentence, item) for item in cell.items))
 
 
 def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:

@@ -1,35 +1,38 @@
 """Find differences that make a sentence doubtful though no rule decides against it.
 
 In a near copy of a passage's sentence, each changed content word counts. In other sentences these count: words that
-bind or limit the statement (must, only, once, or, because), additions at the end, and omitted conditions.
+bind or limit the statement (must, only, once, or, because), values of the same kind, and verbs that are passive in only
+one of both.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.support.analysis.parsed_sentence import ParsedPassage, ParsedSentence, find_clauses
-from pipeline.support.analysis.proper_names import find_name_forms, find_name_root, is_near_spelling
-from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
+from pipeline.support.analysis.date_parser import Date
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
+from pipeline.support.analysis.proper_names import ProperName, find_names, is_demonym
+from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity, is_same_dimension
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
 from pipeline.support.comparison.alignment import Alignment
 from pipeline.support.comparison.polarity import find_negation_scopes
 from pipeline.support.comparison.swaps import may_change_roles
-from pipeline.support.passage_facts import PER_WORDS, PassageFacts, is_same_number, is_same_value
+from pipeline.support.passage_facts import PassageFacts, is_same_value
 from storage.language.words import content_terms
 
+_HALF_SAID, _MOSTLY_SAID = 0.5, 0.6
 _ALL_SAID = 0.9  # the share of its words in the source from which their order decides agent and object
-_MOSTLY_SAID = 0.6
-_HALF_SAID = 0.5
-_NEARLY_THE_SAME, _FEWEST_BEFORE = 0.65, 4  # the share of the words before an added condition, and how many there are
 _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence leaves it out
 _LEAD = 3  # tokens before a value among which its preposition is
 _FEW_BETWEEN = 4
-_CLAUSE, _LONGER = 3, 2  # content words of a clause, and how much longer it may be in the source
+_CLAUSE = 3  # content words that make a clause
+_BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
+_AGENT = 5  # tokens before "by" in which a passive has its "was", and behind it in which the agent is named
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
-_EXTREMES = frozenset({"most", "least"})
 _ANSWERS = frozenset({"yes", "no"})
+Value = Number | Date
+Anchor = Value | ProperName
 
 
 class Doubt(NamedTuple):
@@ -43,30 +46,32 @@ class Doubt(NamedTuple):
     grave: bool = False  # whether the source is better quoted, even if a model accepts the sentence
 
 
-def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
-    """Yield the doubts about a sentence; `allowed` are stems that it may use though no passage has them."""
+def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFacts | None = None) -> Iterator[Doubt]:
+    """Yield the doubts about a sentence, which may repeat words and values of the question."""
     ours, theirs = alignment.sentence, alignment.source
+    asked = question.passages if question else ()
+    allowed = frozenset[str]().union(*(part.stems for part in asked))
     if _is_answer(ours, 0):
         yield Doubt(ours.text.words[0])
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
     yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
-    turned = (
-        *_find_other_extremes(ours, theirs),
-        *_find_changed_joins(alignment),
-        *_find_other_limits(ours, theirs),
-        *_find_other_directions(ours, theirs),
-        *_find_other_rates(ours, theirs),
-    )
+    turned = (*_find_changed_joins(alignment), *_find_other_limits(ours, theirs), *_find_other_directions(ours, theirs))
     turned = (*_find_changed_bindings(alignment), *(doubt._replace(sure=doubt.sure and near) for doubt in turned))
     grave = alignment.coverage >= _HALF_SAID
     yield from _mark_miscopied((doubt._replace(grave=grave and doubt.binding) for doubt in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
     yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
-        moved = tuple(_find_reordered(alignment))
+        moved = _find_reordered(alignment)
         yield from _mark_miscopied(moved, allowed, where=len(moved) > 1 and not theirs.is_row)
     if near:
         yield from _mark_miscopied(_find_edits(alignment, facts, allowed), allowed, where=True)
+    if not theirs.is_row:
+        known = [value for part in asked for parsed in part.sentences for value in parsed.values]
+        yield from _find_other_values(ours, theirs, known) if grave else ()
+        yield from _find_other_agents(ours, theirs)
+        yield from _find_other_clauses(ours, theirs)
+        yield from _find_included(ours, theirs)
 
 
 def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
@@ -128,22 +133,6 @@ def _find_next(sentence: ParsedSentence, place: int) -> str:
     return next((stem for stem in sentence.stems[place:] if stem in sentence.content), "")
 
 
-def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "most densely" if the source has "least densely"."""
-    own, others = (
-        {low: at for at, low in enumerate(read.text.low) if low in _EXTREMES and read.text.at(at - 1) != "at"}
-        for read in (ours, theirs)
-    )
-    for low, other in product(own, others):
-        if low not in others and ours.stems[own[low] + 1 :][:1] == theirs.stems[others[other] + 1 :][:1]:
-            yield Doubt(
-                ours.text.said(own[low], own[low] + 2),
-                theirs.text.said(others[other], others[other] + 2),
-                binding=True,
-                sure=True,
-            )
-
-
 def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
     """Yield "and" if the source has "or" between the same words, or vice versa."""
     ours, theirs = alignment.sentence, alignment.source
@@ -195,39 +184,6 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
             yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, others[0][0]), binding, binding)
 
 
-def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "140 euros a month" if the source has "140 euros a night"."""
-    for said, given in product(ours.numbers, theirs.numbers):
-        word, known = ours.text.at(said.last), theirs.text.at(given.last)
-        if said.units and is_same_number(given, said) and word in PER_WORDS and known in PER_WORDS:
-            one, other = said.last + 1, given.last + 1
-            if ours.stems[one : one + 1] != theirs.stems[other : other + 1]:
-                sure = theirs.content.isdisjoint(ours.stems[one : one + 1])
-                yield Doubt(
-                    ours.text.said(said.first, one + 1),
-                    theirs.text.said(given.first, other + 1),
-                    binding=True,
-                    sure=sure,
-                )
-
-
-def find_absent_rate(ours: ParsedSentence, known: Sequence[ParsedPassage]) -> str:
-    """Return the first rate whose unit occurs in no text, in any form: "200 euros a month"; else empty."""
-    rates = _load_rates()
-    if any(sentence.language not in {"en", ""} for part in known for sentence in part.sentences[:1]):
-        return ""
-    said, low = frozenset().union(*(part.words for part in known)), ours.text.low
-    ends = {number.last for number in ours.numbers if not number.ordinal}
-    for at, word in enumerate(low):
-        lead, before = ours.text.at(at - 1), ours.text.at(at - 2)
-        amount = not ends.isdisjoint({at - 1, at - 2}) and ours.stems[max(at - 2, 0)] in ours.content
-        per = lead in rates.per or (lead in rates.articles and (amount or before in rates.counts))
-        rate = per or (word in rates.adverbs and at not in ours.capitals)
-        if rate and word in rates.forms and said.isdisjoint(rates.forms[word]):
-            return ours.text.said(at - 1 if per else at, at + 1)
-    return ""
-
-
 def _find_direction(sentence: ParsedSentence, place: int) -> str:
     known = _load_wording(sentence.language).directions
     before = sentence.text.low[max(0, place - _LEAD) : place][::-1]
@@ -243,46 +199,34 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
     ours, theirs = alignment.sentence, alignment.source
     known = _load_wording(theirs.language).conditions
     start = next((at for at, low in enumerate(theirs.text.low) if low in known and at > 1), 0)
-    if not start:
-        return
     rule, condition = theirs.stems_in(0, start), theirs.stems_in(start, len(theirs.text))
     join = max((at for at in range(start) if theirs.text.low[at] in {"and", ";"}), default=0)
     if join and ours.content.isdisjoint(theirs.stems_in(join, start)):
         return  # it bounds another clause than the one that is said
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
-    if condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
+    if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
         yield Doubt("", theirs.text.said(start, len(theirs.text)))
 
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
-    """Yield the end of a sentence if no passage has a word of it: ", tax included"; surely a condition or reason."""
-    ours, wording = alignment.sentence, _load_wording(alignment.sentence.language)
-    joins = wording.joins
+    """Yield the end of a sentence if no passage has a word of it: ", tax included"."""
+    ours, joins = alignment.sentence, _load_wording(alignment.sentence.language).joins
     places = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
-    matched = {place for place, _ in alignment.pairs}
-    last = max((at for at in places if at in matched), default=-1)
+    last = max((at for at, _ in alignment.pairs if at in places), default=-1)
     end = [at for at in places if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
-        lead = next((at for at in range(last + 1, end[0]) if ours.text.low[at] in wording.leads), 0)
-        rest = [at for at in range(lead) if ours.stems[at]]
-        sure = len(rest) >= _FEWEST_BEFORE and len(matched.intersection(rest)) >= _NEARLY_THE_SAME * len(rest)
-        yield Doubt(ours.text.said(end[0], end[-1] + 1), sure=sure)
+        yield Doubt(ours.text.said(end[0], end[-1] + 1))
 
 
-def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield words that the source has in another place, so that agent and object may be exchanged.
-
-    A whole clause may be in another place without a doubt.
-    """
+def _find_reordered(alignment: Alignment) -> list[Doubt]:
+    """Return words that the source has in another place, so that agent and object may be exchanged; but no clause."""
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
-    moved = [
-        at for at in range(len(ours.text)) if at not in settled and ours.stems[at] in ours.content & theirs.content
-    ]
+    both = ours.content & theirs.content
+    moved = [at for at, stem in enumerate(ours.stems) if at not in settled and stem in both]
     places = [theirs.places[ours.stems[at]] for at in moved]
-    if len(moved) < _CLAUSE or places != sorted(places) or places[-1] - places[0] > _LONGER * (moved[-1] - moved[0]):
-        yield from (Doubt(ours.text.words[at]) for at in moved)
+    return [] if len(moved) >= _CLAUSE and places == sorted(places) else [Doubt(ours.text.words[at]) for at in moved]
 
 
 def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
@@ -302,8 +246,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
             stem = ours.stems[place]
             low = ours.text.low[place]
             same = place in settled | binding or low in joins or low.endswith("n't") or _is_answer(ours, place)
-            named = _is_respelled(ours, place, theirs) or _is_part_of_name(ours, place, facts)
-            if not same and stem in ours.content - known and not named:
+            if not same and stem in ours.content - known:
                 yield Doubt(ours.text.words[place], their_text)
     for value in (*ours.dates, *ours.numbers):
         if value.first not in binding and not any(is_same_value(known, value) for known in theirs.values):
@@ -314,21 +257,6 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         remark = name == "only" and any(number.first == last for number in theirs.numbers)  # "only seven" is seven
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last))
-
-
-def _is_part_of_name(ours: ParsedSentence, place: int, facts: PassageFacts) -> bool:
-    """Return whether a passage has a capitalised word next to the same neighbour: "Neil Armstrong"."""
-    pairs = {f" {' '.join(ours.text.low[at : at + 2])} " for at in (place - 1, place) if 0 <= at < len(ours.text) - 1}
-    return place in ours.capitals and any(pair in part.joined for pair in pairs for part in facts.passages)
-
-
-def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> bool:
-    """Return whether a capitalised word is another form of one in the source: "Malmo", "Danish"."""
-    word, names = ours.text.low[place], [theirs.text.low[at] for at in theirs.capitals]
-    return place in ours.capitals and any(
-        name in find_name_forms(word) or find_name_root(name) == find_name_root(word) or is_near_spelling(word, name)
-        for name in names
-    )
 
 
 BindingWord = tuple[str, str, tuple[int, int]]
@@ -351,7 +279,6 @@ class _Wording(NamedTuple):
     phrases: Mapping[str, tuple[tuple[str, str, tuple[str, ...]], ...]]  # by their first word
     directions: Mapping[str, str]
     conditions: frozenset[str]
-    leads: frozenset[str]  # words that open an added condition or reason
     joins: frozenset[str]  # words that only connect a sentence to the one before
 
 
@@ -363,24 +290,100 @@ def _load_wording(language: str) -> _Wording:
     listed = [(kind, name, phrase) for kind, classes in kinds for name, phrase in _split_phrases(classes)]
     phrases = {word: tuple(one for one in listed if one[2][0] == word) for word in {one[2][0] for one in listed}}
     directions = {word: name for name in ("start", "end") for word in data[name].split()}
-    return _Wording(phrases, directions, *(frozenset(data[name].split()) for name in ("conditions", "leads", "joins")))
+    return _Wording(phrases, directions, frozenset(data["conditions"].split()), frozenset(data["joins"].split()))
 
 
 def _split_phrases(classes: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, ...]]]:
     return ((name, tuple(phrase.split())) for name, words in classes.items() for phrase in words.split("|"))
 
 
-class _Rates(NamedTuple):
-    forms: Mapping[str, frozenset[str]]  # the forms of a unit, by each of them
-    adverbs: frozenset[str]
-    per: frozenset[str]
-    articles: frozenset[str]
-    counts: frozenset[str]
+def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequence[Value]) -> Iterator[Doubt]:
+    """Yield a value that the source lacks, if it has another of that kind that the sentence does not have."""
+    dates = (date for date in theirs.dates if theirs.text.at(date.first - 1) != "(")
+    given: tuple[Value, ...] = (*theirs.numbers, *dates)
+    others = [value for value in given if not any(is_same_value(value, own) for own in ours.values)]
+    for value in ours.values:
+        if not any(is_same_value(known, value) or is_same_value(value, known) for known in (*given, *asked)):
+            counted = ours.stems[value.last : value.last + 1]
+            for other in others:
+                bare = isinstance(other, Number) and not other.units
+                if _are_rivals(value, other) and not (bare and theirs.stems[other.last : other.last + 1] != counted):
+                    yield Doubt(value.said, other.said, grave=True)
+                    break
 
 
-@cache
-def _load_rates() -> _Rates:
-    data = load_table("rates.json")
-    units = [frozenset(forms.split()) for forms in data["units"].values()]
-    lists = (frozenset(data[name].split()) for name in ("adverbs", "per", "articles", "counts"))
-    return _Rates({form: forms for forms in units for form in forms}, *lists)
+def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield a verb that is passive in only one of both, unless the same agent precedes it in the other."""
+    our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
+    if len(our_agents) == len(their_agents):
+        return
+    passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
+    for by, verb, agent in _find_agents(passive):
+        at = active.places.get(passive.stems[verb], len(active.text))
+        led = agent.intersection(active.stems[:at])
+        first = next(stem for stem in passive.stems[by:] if stem in agent)
+        if at < len(active.text) and (not led or first in active.stems[at + 1 :]):
+            shown = passive.text.said(verb, by + 2), active.text.words[at]
+            yield Doubt(*(shown if passive is ours else shown[::-1]), grave=True)
+
+
+def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
+    """Return each "by" of a passive and its verb, by place, and the stems of its agent."""
+    low, agents = sentence.text.low, []
+    for by in (at for at, word in enumerate(low) if word == "by"):
+        near = range(by - 1, max(-1, by - _AGENT), -1)
+        verb = next((at for at in near if sentence.stems[at] in sentence.content), None)
+        agent = sentence.stems_in(by + 1, by + 1 + _AGENT)
+        if verb is not None and agent and not _BEING.isdisjoint(low[max(0, by - _AGENT) : by]):
+            agents.append((by, verb, agent))
+    return agents
+
+
+def _find_included(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield an exception to which a sentence applies the rule."""
+    clauses = find_clauses(ours)
+    places = sorted(find_clauses(theirs).excepted)
+    if not places or clauses.excepted or clauses.limited or find_negation_scopes(ours).reached:
+        return
+    rule, tail = theirs.stems_in(0, places[0]), theirs.stems_in(places[-1] + 1, len(theirs.text))
+    head = theirs.stems_in(places[0], places[-1] + 1) - rule
+    if head and head <= ours.content and not (tail - rule - head) & ours.content:
+        yield Doubt("", theirs.text.said(max(places[0] - 1, 0), places[-1] + 1), grave=True)
+
+
+def _find_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield a value or subject of one clause of the source, said with words that only a rival one's clause has."""
+    given = [(said, clause) for clause in theirs.clauses for said in _list_anchors(theirs, *clause)]
+    taken = {theirs.stems[at] for said, _ in given for at in said.places}
+    known = (*ours.values, *find_names(ours))
+    unsaid = (pair for pair in given if not any(_is_same(pair[0], said) for said in known))
+    rivals = [(other, theirs.stems_in(*clause)) for other, clause in unsaid]
+    for said in _list_anchors(ours, 0, len(ours.text)):
+        same = [clause for other, clause in given if _is_same(other, said)]
+        for other, words in rivals if len(same) == 1 else ():
+            here = [stem for stem in theirs.stems[slice(*same[0])] if stem in theirs.content - taken - words]
+            there, shared = words.difference(theirs.stems_in(*same[0])), ours.content.intersection(here)
+            own = shared - {*here[:1]} or (shared and shared == {*here})
+            if _are_rivals(other, said) and there & ours.content and not own:
+                yield Doubt(said.said, other.said, grave=True)
+
+
+def _list_anchors(sentence: ParsedSentence, first: int, last: int) -> list[Anchor]:
+    """Return the values of a clause, and the name that it begins with, unless that is a people's."""
+    led = (name for name in find_names(sentence) if first <= name.first < min(first + _LEAD, last))
+    values = (value for value in sentence.values if first <= value.first < last)
+    return [*values, *(name for name in led if not is_demonym(name.parts[-1]))]
+
+
+def _are_rivals(one: Anchor, other: Anchor) -> bool:
+    """Return whether two values or names may be in each other's place: numbers only of one dimension."""
+    if isinstance(one, Number) and isinstance(other, Number):
+        same = is_same_dimension(one.units, other.units) if one.units and other.units else one.units == other.units
+        return same and not (one.ordinal or other.ordinal)
+    return type(one) is type(other)
+
+
+def _is_same(one: Anchor, other: Anchor) -> bool:
+    if isinstance(one, ProperName) and isinstance(other, ProperName):
+        return not set(one.parts).isdisjoint(other.parts)
+    return is_same_value(one, other)

@@ -17,18 +17,10 @@ _PLAIN = frozenset({"not", "never", "cannot"})
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
 _PHRASE = 3  # tokens: "before the 18th"
-_BEING_VERBS = frozenset({"has", "have", "had", "is", "are", "was", "were"})
-_DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that presuppose that something exists
 
 
-_ALLOWED, _FORBIDDEN = frozenset({"allowed", "permitted"}), frozenset({"forbidden", "prohibited", "banned"})
-_MAY = frozenset({"may", "can"})
-_MAY_NOT = frozenset({"cannot", "can't", "mustn't"})
-_NOT = frozenset({"not", "never"})
-_BEING = frozenset({"is", "are", "was", "were", "be", "been"})
-_DENYING_SUBJECTS = frozenset({"no", "none", "nobody"})
-_CLAUSE_BREAKS = frozenset({",", ";", ":", ".", "(", ")", "but", "while", "whereas", "because", "if", "unless"})
-_ENTERING = frozenset(find_stem(word, "en") for word in ("enter", "access", "come", "go"))  # "allowed in"
+_PERMISSION_WORDS = frozenset({"may", "can", "cannot", "allowed", "permitted", "forbidden", "prohibited", "banned"})
+_PERMISSION_STEMS = frozenset({"allow", "permit", "forbid", "forbidden", "prohibit", "ban", "enter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +56,18 @@ def count_negations(sentence: ParsedSentence) -> int:
     return len(find_negation_scopes(sentence).reached)
 
 
-def is_plain(sentence: ParsedSentence) -> bool:
-    """Return whether a sentence has no negation, exception, condition or contrast."""
-    return not find_negation_scopes(sentence).reached and not find_clauses(sentence).hedged
-
-
 def find_denials(alignment: Alignment) -> tuple[PolarityDifference, ...]:
     """Return what only one of two aligned sentences negates, and opposites in the same place."""
-    denied = _find_denied(alignment) or _find_dropped(alignment)
+    denied = None if _is_about_exception(alignment) else _find_denied(alignment) or _find_dropped(alignment)
     return (*([denied] if denied else []), *_find_opposites(alignment))
+
+
+def _is_about_exception(alignment: Alignment) -> bool:
+    """Return whether a sentence has words that its source has only in an exception."""
+    ours, theirs = alignment.sentence, alignment.source
+    excepted = find_clauses(theirs).excepted
+    plain = {stem for at, stem in enumerate(theirs.stems) if at not in excepted}
+    return not find_clauses(ours).excepted and any(theirs.stems[at] in ours.content - plain for at in excepted)
 
 
 def _find_denied(alignment: Alignment) -> PolarityDifference | None:
@@ -81,12 +76,12 @@ def _find_denied(alignment: Alignment) -> PolarityDifference | None:
     here, there, forward = find_clauses(ours), find_clauses(theirs), dict(alignment.pairs)
     if here.inverts(there):
         return None
-    excepted, denying, denied = _is_from_exception(alignment), find_negation_scopes(ours), find_negation_scopes(theirs)
+    denying, denied = find_negation_scopes(ours), find_negation_scopes(theirs)
     for place, reached in denying.reached.items():
         if _is_bound(ours, place) and "than" not in theirs.text.low:
             continue
         matched = [(at, forward[at]) for at in reached if at in forward]
-        apart = excepted or any((one in here.hedged) != (other in there.hedged) for one, other in matched)
+        apart = any((one in here.hedged) != (other in there.hedged) for one, other in matched)
         first = matched[0][1] if matched and not apart and len(matched) == len(reached) else None
         if first is None or denying.denies(reached[0]) == denied.denies(first):
             first = None if denied.reached else _find_reordered(alignment, place, reached)
@@ -100,7 +95,7 @@ def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
     ours, theirs = alignment.sentence, alignment.source
     our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
     backward = {other: place for place, other in alignment.pairs}
-    if our_clauses.inverts(their_clauses) or _is_from_exception(alignment):
+    if our_clauses.inverts(their_clauses):
         return None
     denying = find_negation_scopes(theirs)
     for place, reached in denying.reached.items():
@@ -136,19 +131,8 @@ def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) 
         return None
     if {number.bound for number in ours.numbers} != {number.bound for number in theirs.numbers}:
         return None
-    set_apart = _is_from_exception(alignment) or not there.hedged.isdisjoint(places)
+    set_apart = not there.hedged.isdisjoint(places)
     return None if set_apart and places[0] < max(there.hedged) else places[0]
-
-
-def _is_from_exception(alignment: Alignment) -> bool:
-    """Return whether a sentence has a content word that the source has only in an exception or a condition."""
-    ours, theirs = alignment.sentence, alignment.source
-    our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
-    hedged = their_clauses.excepted | their_clauses.conditional
-    if our_clauses.excepted or our_clauses.conditional:
-        return False
-    plain = {theirs.stems[at] for at in range(len(theirs.text)) if at not in hedged}
-    return any(theirs.stems[at] in ours.content and theirs.stems[at] not in plain for at in hedged)
 
 
 def _is_idiom(sentence: ParsedSentence, place: int, known: "_PolarityWords") -> bool:
@@ -237,102 +221,22 @@ def _pair_opposites(lines: Iterable[str]) -> frozenset[frozenset[str]]:
     return frozenset(map(frozenset, words)) | {frozenset(find_stem(word, "en") for word in pair) for pair in words}
 
 
-def find_missing_negation(alignment: Alignment) -> tuple[str, str] | None:
-    """Return what a sentence says does not exist, and the source's words that say it does; else None.
-
-    English only. "Vik has no council" denies "in Vik, where the council says", which has no word in the negation's
-    place.
-    """
-    ours, theirs = alignment.sentence, alignment.source
-    if ours.language not in {"en", ""} or not ours.content <= theirs.content or find_negation_scopes(theirs).reached:
+def find_permission_conflict(alignment: Alignment) -> tuple[str, str, bool] | None:
+    """Return a permission that the source denies in other words, or vice versa, and whether that is sure. English."""
+    (ours, mine), (theirs, other) = ((one, _read_permission(one)) for one in (alignment.sentence, alignment.source))
+    bounds = [{number.bound for number in one.numbers} for one in (ours, theirs)]
+    if not mine or not other or mine[1] == other[1] or (all(bounds) and bounds[0] != bounds[1]):
         return None
-    for at in range(1, len(ours.text) - 1):
-        if ours.text.low[at] == "no" and ours.text.low[at - 1] in _BEING_VERBS:
-            end = next(
-                (one for one in range(at + 1, len(ours.text)) if ours.stems[one] not in ours.content), len(ours.text)
-            )
-            phrase = ours.stems[at + 1 : end]
-            for start in range(len(theirs.text) - len(phrase) if phrase else 0):
-                same = theirs.stems[start + 1 : start + 1 + len(phrase)] == phrase
-                if same and theirs.text.low[start] in _DEFINITE_WORDS:
-                    return ours.text.said(at - 1, end), theirs.text.said(start, start + len(phrase) + 1)
-    return None
+    rest = ours.content - _PERMISSION_STEMS
+    sure = rest <= theirs.content and not (find_clauses(ours).limited or find_clauses(theirs).limited)
+    return (mine[0], other[0], sure) if 2 * len(rest & theirs.content) > len(rest) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Permission:
-    """Who may or may not do what, according to one clause."""
-
-    subject: frozenset[str]
-    action: frozenset[str]
-    verb: frozenset[str]  # the first word of the action, unless it only means "enter"
-    permits: bool
-    limited: bool  # whether it has "only", an exception, a condition or a contrast
-    said: str
-
-    def is_related(self, other: "_Permission") -> bool:
-        """Return whether two clauses are about one action: they share half of the words of the shorter one."""
-        shared = len(self.action & other.action)
-        return bool(shared) and 2 * shared >= min(len(self.action), len(other.action))
-
-
-def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSentence]) -> tuple[str, str, bool] | None:
-    """Return a permission or ban that the passages contradict, their words, and whether that is sure; else None.
-
-    A passage that forbids it to somebody else does not support a permission. English only.
-    """
-    ours, theirs = alignment.sentence, alignment.source
-    permissions = _find_permissions(ours)
-    if ours.language not in {"en", ""} or len(permissions) != 1:
+def _read_permission(sentence: ParsedSentence) -> tuple[str, bool] | None:
+    """Return the only word of a sentence that permits or forbids, with its neighbours, and whether it permits."""
+    low, valued = sentence.text.low, sentence.valued
+    words = [at for at, word in enumerate(low) if word in _PERMISSION_WORDS and at not in valued]
+    if len(words) != 1 or find_clauses(sentence).hedged:
         return None
-    own, rivals = permissions[0], _find_permissions(theirs)
-    kin = [
-        (permission, source is theirs)
-        for source in sources
-        for permission in _find_permissions(source)
-        if permission.is_related(own) and (own.subject & permission.subject or not (own.subject or permission.subject))
-    ]
-    if any(one.permits == own.permits for one, _ in kin):
-        return None
-    if kin:
-        other, nearest = kin[0]
-        same = other.subject == own.subject and other.action <= own.action | _ENTERING and own.verb <= other.action
-        return own.said, other.said, same and nearest and len(rivals) == 1 and not (own.limited or other.limited)
-    others = [
-        one
-        for one in rivals
-        if alignment.is_near_copy and one.is_related(own) and own.subject and one.subject and not one.permits
-    ]
-    return (own.said, others[0].said, False) if others else None
-
-
-@lru_cache(maxsize=4096)
-def _find_permissions(sentence: ParsedSentence) -> tuple[_Permission, ...]:
-    breaks = (at for at, word in enumerate(sentence.text.low) if word in _CLAUSE_BREAKS)
-    permissions = (_read_permission(sentence, *clause) for clause in sentence.split_at(breaks))
-    return tuple(permission for permission in permissions if permission)
-
-
-def _read_permission(sentence: ParsedSentence, first: int, end: int) -> _Permission | None:
-    """Return what a clause permits or forbids: "cats are not allowed in the building", "no dogs may enter"."""
-    low = sentence.text.low[first:end]
-    at = next((at for at, word in enumerate(low) if word in _MAY | _MAY_NOT | {"must"} | _ALLOWED | _FORBIDDEN), None)
-    if at is None or first + at in sentence.valued:  # the month
-        return None
-    being = next((place for place in range(max(0, at - 2), at) if low[place] in _BEING or low[place][-3:] == "n't"), at)
-    modal = low[at] in _MAY | _MAY_NOT | {"must"}
-    after = low[at + 1] if at + 1 < len(low) else ""
-    denied = after in _NOT if modal else not _NOT.isdisjoint(low[being:at]) or low[being].endswith("n't")
-    if (being == at and not modal) or (low[at] == "must" and not denied) or low[at + 1 : at + 3] == ("not", "only"):
-        return None
-    denials = (denied, low[at] in _MAY_NOT | _FORBIDDEN, not _DENYING_SUBJECTS.isdisjoint(low[:being]))
-    stop = first + at + 1 + (modal and denied)
-    verb = sentence.stems_in(stop, stop + 1) if modal else frozenset[str]()
-    return _Permission(
-        sentence.stems_in(first, first + being),
-        sentence.stems_in(stop, end),
-        verb - _ENTERING,
-        sum(denials) % 2 == 0,
-        "only" in low or bool(find_clauses(sentence).hedged),
-        sentence.text.said(first + being, stop + (not verb.isdisjoint(_ENTERING))),
-    )
+    said = sentence.text.said(max(0, words[0] - 2), min(words[0] + 2, len(low)))
+    return said, count_negations(sentence) % 2 == 0

@@ -89,10 +89,6 @@ def miscopied(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) 
         ("No, dogs may not enter the kitchen.", HOUSE, False),
         ("There are no boats on any lake in Vik.", "There are no boats on the lake in Vik.", False),
         (
-            "Ida Lund opened the gate in Vik.",
-            *("On 3 May Lund opened the gate in Vik. Ida Lund lives there.", False),
-        ),
-        (
             "Ida Lund is the night warden, so ask her about lost keys.",
             *("Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys", False),
         ),
@@ -136,10 +132,6 @@ def test_askers_words_at_the_end_are_not_doubtful() -> None:
 @pytest.mark.parametrize(
     ("sentence", "passage"),
     [
-        ("A canoe may cost up to 900 euros a year.", "The club pays for canoes: up to 900 euros."),
-        ("The gate is open until 2 pm if your neighbour agrees.", HOUSE),
-        ("The club lends a canoe at most twice a month.", "The club lends a canoe at most twice."),
-        ("Guards get 9 euros annually for their boots.", "Guards get 9 euros for their boots."),
         ("A tent may cost at least 90 euros a night.", HOUSE),
         ("The night guard checks the cellar once each shift.", HOUSE),
         ("The gate is open from 2 pm.", HOUSE),

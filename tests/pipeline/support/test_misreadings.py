@@ -20,16 +20,13 @@ MILL = (
 @pytest.mark.parametrize(
     ("sentence", "grave"),
     [
-        ("Visitors come on Mondays to see the open mill.", True),
         ("The wheel of the mill was repaired by Per Holt.", True),
-        ("Ada Lund was the one by whom the roof was rebuilt.", True),
         ("The wheel of the mill has 18 of these paddles.", True),
         ("The keeper dresses the millstones two times each year.", True),
         ("The keeper has to see that flour is kept for 8 months.", True),
         ("It was in 1954 that the lake froze.", True),
-        ("One of the plans of the sluice was taken by a flood.", True),
         ("Whoever changes the sluice may ask the council.", True),
-        ("Ada Lund wore shoes of size 44.", True),
+        ("The Sater is among the stones of Vik that are turned every 24 months.", True),
         ("On Mondays visitors can't see the mill.", False),
         ("It was Ada Lund who repaired the wheel, in 1931.", False),
         ("Per Holt rebuilt the roof in 1954.", False),

@@ -29,10 +29,6 @@ def denied(sentence: str, passage: str) -> list[FindingKind]:
         ("The story is unknown to sailors.", "The story is known to sailors."),
         ("Supper is not part of the price of a cabin.", "Supper is part of the price."),
         ("Lamps are never allowed on deck.", "Below it is dark, but on deck lamps are allowed."),
-        (
-            "Lamps are never allowed on decks longer than nine metres.",
-            "Ropes are tarred, except on decks of more than nine metres, where lamps are allowed.",
-        ),
         ("Smoking is not forbidden on the ferry.", "Smoking is forbidden on the ferry."),
         ("Die Fähre fährt nicht am Sonntag, sagt der Kapitän.", "Die Fähre fährt am Sonntag, sagt der Kapitän."),
         ("Le bateau ne part pas le dimanche, dit-on.", "Le bateau part le dimanche, dit-on sur le port."),
@@ -103,9 +99,6 @@ def test_denial_reason_quotes_the_passage() -> None:
         ("Cats are not allowed in the cabin.", "Cats may enter the cabin.", FindingOutcome.CONTRADICTED),
         ("Cats are allowed in the cabin.", "Cats cannot enter the cabin.", FindingOutcome.CONTRADICTED),
         ("Guests may see the cabin.", "Guests are not allowed in the cabin.", FindingOutcome.DISPUTED),
-        ("Dogs are not allowed in the cabin.", "Dogs may only enter the cabin at noon.", FindingOutcome.DISPUTED),
-        ("Dogs are not allowed in the cabin.", "Cats are not allowed in the cabin.", FindingOutcome.DISPUTED),
-        ("Dogs may not enter the cabin.", "Cats must not enter the cabin.", FindingOutcome.DISPUTED),
     ],
 )
 def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:

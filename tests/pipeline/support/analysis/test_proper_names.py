@@ -91,8 +91,6 @@ def test_similar_but_different_name_is_not_found(said: str, given: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "passage"),
     [
-        ("The lamp was made by Anna Berg.", "The lamp was made by Erik Vold and Anna Berg."),
-        ("Among them were Anna Berg and Erik Vold.", "Among them were Erik Vold, Jon Aas and Anna Berg."),
         ("She was not a Danish glazier.", "She was a Swedish glazier."),
         ("The lamp was made by Anna Berg.", "She made the lamp in Oslo."),
         ("Aleksandr Vold made the lamp.", "Alexander Vold made the lamp."),
