@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from storage.language.lazy_pattern import lazy_compile
-from storage.language.words import content_terms, count_words, terms
+from storage.language.words import content_terms, count_words
 
 Floats: TypeAlias = NDArray[np.float32]
 Vector: TypeAlias = NDArray[np.float64]
@@ -33,7 +33,7 @@ class TokenEmbeddings(Protocol):
 
     @property
     def layers(self) -> tuple[Floats, ...]:
-        """The states of the tokens, (tokens, width) each, rows of length 1: as words, half way, and in context."""
+        """The states of the tokens, (tokens, width) each, rows of length 1: as words, and in context."""
 
     @property
     def mean(self) -> Floats:
@@ -49,10 +49,8 @@ class EmbedTokens(Protocol):
 MOST_SENTENCES = 3
 MOST_WORDS = 45
 """How much of the passages is embedded: the sentences that share most with the sentence, within so many words."""
-HEIGHTS = ("word", "middle", "top")
 FIRST_WORD = 1_996  # below it the vocabulary holds marks, single characters and digits
 SAME_WORD = 0.9  # the cosine of two words in the table above which they count as one word
-FAR = (0.55, 0.7, 0.6)  # cosines below which a token aligns with nothing, at each height
 _FLAT = 1.0
 COUNTED = (
     [kind for kind in FindingKind if kind is not FindingKind.WORDING],
@@ -64,13 +62,6 @@ OUTERMOST = 4.0
 """Standard deviations at which a feature is cut, so that a value unseen in training cannot outweigh the others."""
 WEIGHTS = "weights.json"
 _I_OR_YOU = lazy_compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
-_ABSOLUTE = lazy_compile(
-    r"\b(?:only|all|every|always|never|most|best|worst|first|last|entirely|solely|just)\b", re.IGNORECASE
-)
-_HEDGE = lazy_compile(
-    r"\b(?:may|might|could|perhaps|possibly|probably|reportedly|allegedly|claimed|believed|rumou?red|whether|if)\b",
-    re.IGNORECASE,
-)
 
 
 def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
@@ -80,20 +71,12 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
     """
     sentences = [text for passage in passages for text in passage]
     wanted, everything = find_content(sentence), frozenset[str]().union(*map(find_content, sentences))
-    running, source = _find_terms(sentence), [_find_terms(text) for text in sentences if wanted & find_content(text)]
-    source_text = " ".join(sentences)
-    hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(source_text))
     return {
         "overlap": _measure_share(wanted, everything),
         "overlap_best": max((_measure_share(wanted, find_content(text)) for text in sentences), default=0.0),
         "novel": float(len(wanted - everything)),
-        "pairs": _measure_shared_runs(running, source, 2),
-        "triples": _measure_shared_runs(running, source, 3),
         "asks": float("?" in sentence),
         "i_or_you": float(bool(_I_OR_YOU.search(sentence))),
-        "new_absolute": float(bool(_ABSOLUTE.search(sentence) and not _ABSOLUTE.search(source_text))),
-        "hedge_dropped": float(hedges and not hedged),
-        "hedge_added": float(hedged and not hedges),
     }
 
 
@@ -125,42 +108,33 @@ def find_content(text: str) -> frozenset[str]:
     return frozenset(content_terms(text))
 
 
-@lru_cache(maxsize=1_024)
-def _find_terms(text: str) -> tuple[str, ...]:
-    return tuple(terms(text))
-
-
 def _measure_share(wanted: Collection[str], found: frozenset[str]) -> float:
     return sum(term in found for term in wanted) / len(wanted) if wanted else 0.0
 
 
-def _measure_shared_runs(running: Sequence[str], source: Sequence[Sequence[str]], length: int) -> float:
-    """Return the share of a sentence's runs of `length` words that a sentence of the source has, too."""
-    runs = _find_runs(running, length)
-    return len(runs & set().union(*(_find_runs(words, length) for words in source))) / len(runs) if runs else 0.0
-
-
-def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    return {tuple(running[place : place + length]) for place in range(len(running) - length + 1)}
-
-
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
-    """Return the features of aligned tokens by name; all 0 without tokens. `source` are the sentences read."""
+    """Return the features of aligned tokens by name; none without tokens. `source` are the sentences read."""
     source = [tokens for tokens in source if len(tokens.ids)]
     if not len(sentence.ids) or not source:
-        return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
+        return {}
     content = sentence.ids >= FIRST_WORD
     content = content if content.any() else np.ones(len(sentence.ids), bool)
-    best: list[Floats] = []
-    features: dict[str, float] = {}
-    for place, height in enumerate(HEIGHTS):
-        cosines = [sentence.layers[place] @ tokens.layers[place].T for tokens in source]
-        best.append(np.concatenate(cosines, axis=1).max(axis=1))
-        measured = _measure_height(cosines, best[-1], _weigh_tokens(sentence.ids), content, FAR[place])
-        features.update({f"{name}_{height}": value for name, value in measured.items()})
-    features.update(_measure_unmatched(best, content))
-    features.update(_measure_whole(sentence, source, content, best))
-    return features
+    words, cosines = ([sentence.layers[at] @ tokens.layers[at].T for tokens in source] for at in (0, -1))
+    new = content & (np.concatenate(words, axis=1).max(axis=1) < SAME_WORD)
+    best = np.concatenate(cosines, axis=1).max(axis=1)
+    same, weights = content & ~new, _weigh_tokens(sentence.ids)
+    weights /= weights.sum()
+    return {
+        "mean": float((best * weights).sum()),
+        "least": float(best[content].min()),
+        "new_share": float(new.sum() / content.sum()),
+        "new": float(new.sum()),
+        "new_least": float(best[new].min()) if new.any() else _FLAT,
+        "new_mean": float(best[new].mean()) if new.any() else _FLAT,
+        "same_mean": float(best[same].mean()) if same.any() else _FLAT,
+        "same_least": float(best[same].min()) if same.any() else _FLAT,
+        **_measure_whole(sentence, source, content, new),
+    }
 
 
 def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
@@ -169,42 +143,8 @@ def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
     return np.where(ids < FIRST_WORD, 0.15, rarity).astype(np.float32)
 
 
-def _measure_height(
-    cosines: Sequence[Floats], best: Floats, weights: Floats, content: NDArray[np.bool_], far: float
-) -> dict[str, float]:
-    single = [float((cosine.max(axis=1) * weights).sum() / weights.sum()) for cosine in cosines]
-    closest = cosines[int(np.argmax(single))]
-    worst = np.sort(best[content])
-    places = closest.argmax(axis=1)[content]
-    steps = np.diff(places)
-    return {
-        "mean": float((best * weights).sum() / weights.sum()),
-        "mean_single": max(single),
-        "least": float(worst[0]),
-        "least_two": float(worst[:2].mean()),
-        "least_three": float(worst[:3].mean()),
-        "far": float((worst < far).sum()),
-        "least_single": float(closest.max(axis=1)[content].min()),
-        "back": float(closest.max(axis=0).mean()),
-        "in_order": float((steps > 0).mean()) if len(steps) else _FLAT,
-        "jumps": float(np.abs(steps - 1).mean() / 10) if len(steps) else 0.0,
-    }
-
-
-def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> dict[str, float]:
-    """Return how near the source comes to the words that it lacks, and how alike shared words are in context."""
-    new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
-    features: dict[str, float] = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
-    for height, cosines in zip(HEIGHTS, best, strict=True):
-        features[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
-        features[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
-    features["same_mean"] = float(best[-1][same].mean()) if same.any() else _FLAT
-    features["same_least"] = float(best[-1][same].min()) if same.any() else _FLAT
-    return features
-
-
 def _measure_whole(
-    sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], best: Sequence[Floats]
+    sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], new: NDArray[np.bool_]
 ) -> dict[str, float]:
     """Return how alike the sentence and the nearest one are, and which of its tokens point away from that."""
     cosines = np.array([float(tokens.mean @ sentence.mean) for tokens in source])
@@ -212,7 +152,6 @@ def _measure_whole(
     towards = sentence.layers[-1] @ nearest
     ordered = np.sort(towards[content])
     gaps = np.sort((towards - sentence.layers[-1] @ sentence.mean)[content])
-    new = content & (best[0] < SAME_WORD)
     return {
         "cosine": float(cosines.max()),
         "cosine_two": float(np.sort(cosines)[-2:].mean()),
@@ -224,18 +163,6 @@ def _measure_whole(
         "gap_mean": float(gaps.mean()),
         "new_towards": float(towards[new].mean()) if new.any() else _FLAT,
     }
-
-
-_AT_HEIGHT = (
-    "mean", "mean_single", "least", "least_two", "least_three", "far", "least_single", "back", "in_order", "jumps",
-)  # fmt: skip
-ALIGNMENT_NAMES = (
-    *(f"{name}_{height}" for height in HEIGHTS for name in _AT_HEIGHT),
-    "new_share", "new", *(f"new_{kind}_{height}" for height in HEIGHTS for kind in ("least", "mean")),
-    "same_mean", "same_least", "cosine", "cosine_two", "towards_least", "towards_least_three", "towards_mean",
-    "gap_least", "gap_least_three", "gap_mean", "new_towards",
-)  # fmt: skip
-"""Every feature that `measure_alignment` gives, in its order."""
 
 
 def extract_features(
@@ -279,8 +206,8 @@ class Scorer:
     """By strictness; the training reports the share of supported sentences that each loses."""
 
     def score(self, features: Mapping[str, float]) -> float:
-        """Return how likely a sentence with these features is supported, 0 to 1. Every feature must be present."""
-        row = np.array([features[name] for name in self.names])
+        """Return how likely a sentence with these features is supported, 0 to 1; missing features are 0."""
+        row = np.array([features.get(name, 0.0) for name in self.names])
         return float(self.scores(row[np.newaxis])[0])
 
     def scores(self, rows: Vector) -> Vector:

@@ -112,7 +112,9 @@ class SupportChecker:
         analysis = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
         scorer, loose = load_scorer(), self.strictness == "loose"
         sure = scorer.thresholds["normal" if loose else "strict"]
-        analysis = replace(analysis, found=drop_wording(analysis.found), strange=False) if loose else analysis
+        if loose:
+            kept = tuple(rule for rule in analysis.found if rule.outcome is not FindingOutcome.CHANGED)
+            analysis = replace(analysis, found=kept, strange=False)
         return decide_support(analysis, scorer.score(analysis.features), scorer.thresholds[self.strictness], sure=sure)
 
 
@@ -184,16 +186,12 @@ _ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
     new_words = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
-    return bool(new_words) and features["new_least_top"] < _FAR and features["overlap_best"] >= _HALF_SAID
+    return bool(new_words) and features.get("new_least", 0.0) < _FAR and features["overlap_best"] >= _HALF_SAID
 
 
 def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
     known = frozenset[str]().union(*map(find_content, texts))
     return tuple(word for word in dict.fromkeys(content_words(sentence)) if known.isdisjoint(content_terms(word)))
-
-
-def drop_wording(found: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    return tuple(rule for rule in found if rule.outcome is not FindingOutcome.CHANGED)
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:

@@ -93,8 +93,9 @@ async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
         denied.append(bool(analysis.against))
         if place % _NEWS == 0:
             print(f"{place:,} of {len(claims):,} claims", file=sys.stderr)
-    names = tuple(rows[0])
-    return ClaimFeatures(claims, names, np.array([[row[name] for name in names] for row in rows]), np.array(denied))
+    names = tuple(dict.fromkeys(name for row in rows for name in row))  # a text without tokens has fewer
+    values = np.array([[row.get(name, 0.0) for name in names] for row in rows])
+    return ClaimFeatures(claims, names, values, np.array(denied))
 
 
 _LOST_SHARE = 0.02
@@ -278,9 +279,9 @@ def _weigh_draws(examples: ClaimFeatures, places: Any) -> Floats:
 
 
 def _choose_thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float]:
-    """Return the score that each level requires, chosen on claims that no rule rejects; `strict`, on all claims."""
+    """Return the score that each level requires: on claims that no rule rejects; for `strict`, on unseen sets."""
     passed = [score_source(examples, source, held.folds, passing=True) for source in examples.sources]
-    scored = [score_source(examples, source, held.folds) for source in examples.sources]
+    scored = [score_source(examples, source, held.sets) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}
     return {**levels, "strict": find_best_threshold(scored)}
 

@@ -26,7 +26,7 @@ def states(text: str) -> WordStates:
     ids = np.array([2_000 + crc32(word.encode()) % 20_000 for word in lowered], np.int32)
     rows = np.array([_direction(word) for word in lowered], np.float32).reshape(len(lowered), WIDTH)
     total = rows.sum(axis=0)
-    return WordStates(ids, (rows, rows, rows), total / max(1e-9, float(np.linalg.norm(total))))
+    return WordStates(ids, (rows, rows), total / max(1e-9, float(np.linalg.norm(total))))
 
 
 async def read(texts: Sequence[str]) -> Sequence[WordStates]:
