@@ -23,7 +23,7 @@ from storage.indexes.packaged_files import make_encodable, open_model
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
 
-LAYERS = (0, 3, 6)  # the word table, the middle and the top: from a word alone to its meaning in context
+LAYERS = (0, 6)  # the word table and the top: a word alone, and its meaning in context
 CHARACTERS = 40  # for each token: later text is never read, so it is not tokenized either
 MOST_SENTENCE_TOKENS = 56  # of a text whose token states are read, including the two special tokens: a long sentence
 FEW_TOKENS = 512  # for so many, separate threads would cost an eighth more, as each starts with cold caches
