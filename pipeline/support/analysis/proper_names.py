@@ -22,7 +22,7 @@ from pipeline.support.analysis.tokenizer import (
 
 _LEAST_ROOT = 4
 _LEAST_MISSPELT = 6
-CAPITALISED_NOUNS = frozenset({"de", "lb"})
+_CAPITALISED_NOUNS = frozenset({"de", "lb"})
 _JOINTS = frozenset({
     "of", "the", "de", "la", "von", "van", "der", "den", "del", "di", "du", "dos", "das", "al", "ibn", "bin", "-", ".",
 })  # fmt: skip
@@ -64,7 +64,7 @@ def find_names(sentence: ParsedSentence) -> tuple[ProperName, ...]:
     for run in runs:
         first, last = run[0], run[-1] + 1
         neighbours = len(run) > 1 and run[1] == first + 1
-        sure = sentence.language not in CAPITALISED_NOUNS or neighbours or text.words[first][1:].isupper()
+        sure = sentence.language not in _CAPITALISED_NOUNS or neighbours or text.words[first][1:].isupper()
         if sure or (len(run) == 1 and text.at(first - 1) in _PREPOSITIONS):
             parts = tuple(strip_possessive(text.low[place]) for place in run)
             found.append(ProperName(strip_possessive(text.said(first, last)), first, last, parts, sure=sure))
