@@ -153,11 +153,12 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
 
 
 def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: str) -> bool:
-    """Return whether a value's clause has words that the sentence lacks: "a premium member", "for children"."""
+    """Return whether a value's clause has words that the sentence lacks: "a premium member", but not "each member"."""
     free = ours.content | _list_stems(said, ours.language) | load_general_words(ours.language)
     clause = next((range(*span) for span in theirs.clauses if place.start in range(*span)), place)
     first = next((at for at in clause if theirs.stems[at] in ours.content & theirs.content), place.start)
-    rest = [at for at in clause if at not in theirs.valued and (at < first or at >= place.stop)]
+    known = {*theirs.valued, *(at + 1 for at, low in enumerate(theirs.text.low) if low in {"each", "every", "per"})}
+    rest = [at for at in clause if at not in known and (at < first or at >= place.stop)]
     return any(theirs.stems[at] in theirs.content - free for at in rest)
 
 

@@ -238,5 +238,4 @@ def _read_permission(sentence: ParsedSentence) -> tuple[str, bool] | None:
     words = [at for at, word in enumerate(low) if word in _PERMISSION_WORDS and at not in valued]
     if len(words) != 1 or find_clauses(sentence).hedged:
         return None
-    said = sentence.text.said(max(0, words[0] - 2), min(words[0] + 2, len(low)))
-    return said, count_negations(sentence) % 2 == 0
+    return sentence.text.said(max(0, words[0] - 2), min(words[0] + 2, len(low))), count_negations(sentence) % 2 == 0
