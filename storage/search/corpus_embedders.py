@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 
-from storage.errors import REINDEX_HINT, IndexStale
+from storage.errors import REINDEX_HINT, EmbeddingUnavailable, IndexStale
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedders import E5, MINILM, MODELS, are_comparable, find_key, find_model
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, embedded_text
@@ -54,7 +54,10 @@ class CorpusEmbedders:
 
     def find(self, corpus: str) -> Embedder:
         """Return the embedder of a corpus's vectors."""
-        return self._open(self.dense.embedder(corpus))
+        try:
+            return self._open(self.dense.embedder(corpus))
+        except EmbeddingUnavailable as error:
+            raise EmbeddingUnavailable(f"“{corpus}” lacks its embedder. {error}", hint=error.hint) from error
 
     def choose(self, corpus: str, passages: Iterable[Passage]) -> Embedder:
         """Return the embedder that a corpus should have, by its settings and the language of some passages."""

@@ -124,5 +124,5 @@ async def test_embedder_that_is_not_installed_stops_only_questions_to_its_corpor
         lacking = replace(store, open_model=refuse)
         await lacking.check()
         assert await lacking.search("vault", ["a"], 1)
-        with pytest.raises(EmbeddingUnavailable, match="bge is not installed"):
+        with pytest.raises(EmbeddingUnavailable, match=r"“b” lacks its embedder\. bge is not installed"):
             await lacking.search("vault", ["a", "b"], 1)
