@@ -37,7 +37,8 @@ from storage.language.words import content_terms
 from storage.types import Evidence, Hit, PassageKind
 
 MOST_CORPORA = 3  # how many corpora are quoted from, those of the nearest passages
-MOST_READ = 20  # how many sentences are read for one question
+MOST_READ = 20  # how many sentences the cross-encoder reads for one question
+MOST_COMPARED = 8  # how many are compared by cosines instead; with 20, 3 of 313 more replies were right
 HOPELESS = -9.0
 """Log-odds of the best passage below which no sentence is read: the answer would be to abstain in any case."""
 _ADDRESS = lazy_compile(r"\W*(?:https?:|www\.|\S+@\S+\.\w)", re.IGNORECASE)
@@ -94,7 +95,7 @@ async def _rank_corpus(
     if question.varied:
         ranked = _keep_varied(ranked, question.varied, language) or ranked
     texts = {scored.candidate.context: scored.candidate.text for scored in ranked}
-    contexts = list(texts)[: MOST_READ // shares]
+    contexts = list(texts)[: (MOST_READ if read else MOST_COMPARED) // shares]
     values: Sequence[float] = ()
     cosines = dict[str, float]()
     if read and max(read.values()) >= HOPELESS:
