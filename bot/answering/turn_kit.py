@@ -208,7 +208,7 @@ async def run_system(
     gets no less than a quotation.
     """
     outcome = await _run_guarded(app, turn, tools, choose(turn.system), turn.limits.seconds)
-    why = _find_model_fault(outcome, turn, tools) if app.llm and turn.system.calls else None
+    why = _find_model_fault(outcome, turn, tools) if turn.system.calls else None
     if not why:
         return outcome
 

@@ -213,8 +213,9 @@ def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes:
 
     async def readyz(_: Request) -> Response:
         reasons = await readiness.reasons()
-        is_ready = reasons.keys() <= ADVISORY
-        payload = {"status": "ready" if is_ready else "not ready", "reasons": reasons}
+        is_ready = reasons.keys() <= ADVISORY.keys()
+        status = "degraded" if "model" in reasons else "ready"
+        payload = {"status": status if is_ready else "not ready", "reasons": reasons}
         return JSONResponse(payload, status_code=200 if is_ready else 503)
 
     probes = [Route(path, probe) for path, probe in zip(PROBES, (healthz, readyz), strict=True)]

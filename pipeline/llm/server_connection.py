@@ -162,6 +162,7 @@ _MOST_HEADER_BYTES = 65_536
 _ERROR_BYTES = 65_536
 _NO_KEY = "none"
 _OK = range(200, 300)
+_UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, UnicodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +237,14 @@ class Transport:
         """Raise the faults of a connection as `TransientError`."""
         try:
             yield
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             # The error may contain the request, and so the key: it must not be chained to the error that is shown.
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> TransientError:
         server = f"the model server at {self._settings.server}"
         refusal = f"the proxy says {error.message}" if isinstance(error, aiohttp.ClientHttpProxyError) else ""
-        if refusal or isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        if refusal or isinstance(error, _UNREACHED):
             why = redact_text(refusal or str(error), self._settings.unspoken) or "no answer"
             hint = "check that it runs, and base_url of the model"
             return TransientError(f"{server} cannot be reached: {why}", hint=hint, taken=False)

@@ -159,6 +159,37 @@ async def test_model_failure_is_one_line_above_the_quotation(tmp_path, asking, f
     assert (closed["status"], closed["quoted_because"]["kind"]) == (done.answer.status, kind)
 
 
+NO_HOST = "http://[::1%25nowhere]:80/v1"  # whose look-up fails without leaving the machine
+
+
+@pytest.mark.parametrize(("fault", "changes", "message"), [
+    (None, {"base_url": "http://127.0.0.1:9/v1"}, "cannot be reached: Cannot connect"),
+    (None, {"base_url": NO_HOST}, "cannot be reached: Cannot connect to host ::1%25nowhere:80"),
+    (None, {"base_url": "http://a..b/v1"}, "cannot be reached: encoding with 'idna' codec failed"),
+    (answer_error(401, "No."), {}, "does not accept the key (401)"),
+    (answer_error(404, "The model does not exist."), {}, "does not know the model"),
+    (answer_error(404, "Not found."), {}, "no chat API at the address"),
+    (answer_error(429, "Slow down."), {}, "overloaded or faulty (429)"),
+    (answer_error(429, "insufficient_quota"), {}, "has no credit left"),
+    (answer_error(500, "Broken."), {}, "overloaded or faulty (500)"),
+    (HANG, {"timeout_seconds": 0.05}, "fell silent"),
+])  # fmt: skip
+async def test_absent_server_leaves_the_quotation(tmp_path, fault, changes, message):
+    async with open_model_app(tmp_path, lambda _: fault, **changes) as (app, _):
+        done = await answer(app, make_request(system="wikichat-fast"), lambda _: None)
+
+    assert (done.failure, done.text) == (None, "Skarholm lighthouse was built in 1887. [1]")
+    assert (done.quoted_because.kind, message in done.quoted_because.message) == ("model_unavailable", True)
+
+
+async def test_absent_model_leaves_the_quotation(tmp_path, asking):
+    async with open_model_app(tmp_path) as (app, _):
+        done = await answer(replace(app, llm=None), asking(), lambda _: None)
+
+    assert (done.failure, done.text) == (None, "Skarholm lighthouse was built in 1887. [1]")
+    assert "No language model is configured" in done.quoted_because.message
+
+
 @pytest.mark.parametrize("language", list_languages())
 def test_line_about_a_failed_model_is_in_every_language(language):
     lines = {

@@ -30,8 +30,8 @@ class Connectable(Protocol):
 
 
 ReadinessCheck = Callable[[], Awaitable[str]]  # returns in one line why something is not ready; empty if it is
-ADVISORY = frozenset({"corpora"})
-"""Checks that are reported without making the server unready: other corpora answer."""
+ADVISORY = {"corpora": "incomplete", "model": "degraded"}
+"""Checks that do not make the server unready, with the word for it: other corpora, or quotations, answer."""
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
@@ -137,8 +137,7 @@ async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[fl
             again = await readiness.reasons()
             reasons = {name: again[name] for name in again if name in known or name in passing}
         for name in reasons.keys() - known.keys():
-            word = "incomplete" if name in ADVISORY else "not ready"
-            log.warning("%s: %s", word, name, extra={"cause": reasons[name]})
+            log.warning("%s: %s", ADVISORY.get(name, "not ready"), name, extra={"cause": reasons[name]})
         for name in known.keys() - reasons.keys():
             log.info("ready again: %s", name)
         known = dict(reasons)

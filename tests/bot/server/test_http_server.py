@@ -52,6 +52,11 @@ async def asked(path: str, checks: Mapping[str, ReadinessCheck], *secrets: str) 
     [
         ("/healthz", {"model": "None is configured."}, {"status": "alive"}),
         ("/readyz", {"database": "", "slack": ""}, {"status": "ready", "reasons": {}}),
+        (  # without the model, questions are answered by quotation
+            "/readyz",
+            {"model": "It does not answer.", "corpora": "travel was never read in.", "index": ""},
+            {"status": "degraded", "reasons": {"model": "It does not answer.", "corpora": "travel was never read in."}},
+        ),
         (  # a corpus that was never ingested does not affect the others
             "/readyz",
             {"corpora": "travel was never read in.", "index": ""},

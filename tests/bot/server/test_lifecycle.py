@@ -409,7 +409,7 @@ async def test_readiness_reason_is_logged_once_until_it_changes() -> None:
         await looks.wait()
     logger.removeHandler(heard)
 
-    assert heard.lines == [("not ready: model", "None."), ("ready again: model", ""), ("not ready: disk", "Full.")]
+    assert heard.lines == [("degraded: model", "None."), ("ready again: model", ""), ("not ready: disk", "Full.")]
 
 
 async def test_missing_or_unwritable_database_is_not_ready(tmp_path: Path) -> None:
