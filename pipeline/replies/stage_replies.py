@@ -42,8 +42,7 @@ QueryTime = Literal["recent"] | int | None
 
 
 def parse_time(text: str) -> QueryTime:
-    year = _YEAR.search(text)
-    if year:
+    if year := _YEAR.search(text):
         return int(year[1])
     return "recent" if _RECENT.search(text) else None
 
@@ -77,9 +76,11 @@ def query_format() -> ReplyFormat[SearchQuery | None]:
 
 
 _SENTENCE_LIST = r"\d{1,4}(?:\s*(?:[,;&–-]|and)\s*\d{1,4})*"
-_TRAILING_NUMBERS = lazy_compile(
-    rf"\s*(?:[\[(](?:(?:from )?sentences?:?\s*)?({_SENTENCE_LIST})[\])]\s*)+[.]?\s*$", re.IGNORECASE
-)
+_NAMED_LIST = rf"(?:from )?sentences?:?\s*{_SENTENCE_LIST}"
+_TRAILING_NUMBERS = lazy_compile(  # "(2004) [2]" ends with a part of the statement and one number
+    rf"(?:(?:[\s,;]*(?:\[(?:{_NAMED_LIST}|{_SENTENCE_LIST})\]|\({_NAMED_LIST}\)))+"
+    rf"|(?:\s*\((?!\d{{4}}\)){_SENTENCE_LIST}\))+)[.]?\s*$", re.IGNORECASE
+)  # fmt: skip
 _LEADING_NUMBERS = lazy_compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
 
 
@@ -118,7 +119,7 @@ def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
         return ()
     lines = split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
     bullets = _validate_bullets([_bullet_from_line(line, count) for line in lines])
-    if not bullets and not _says_nothing(text):
+    if not (bullets or _says_nothing(text)):
         raise UnreadableReply("there is no list of bullets in it, and no “None” either")
     return bullets
 
@@ -278,7 +279,8 @@ class DraftSplitter:
         return ()
 
     def _release(self, sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
-        for sentence in map(_strip_source, sentences):
+        # Weak models copy the place that a note is from with the note.
+        for sentence in (replace(one, text=_SOURCE_BEHIND.sub("", one.text)) for one in sentences):
             drifts = bool(self._foreign) and detect_language(sentence.text) in self._foreign
             self._drifts = self._drifts or drifts
             if drifts or sentence.text in self._seen or has_delimiter(sentence.text):
@@ -300,11 +302,6 @@ def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentenc
     for sentence in sentences:
         if not _is_nothing_reply(sentence) and not is_about_notes(sentence.text):
             yield sentence
-
-
-def _strip_source(sentence: MarkedSentence) -> MarkedSentence:
-    """Return a sentence without the place that its note is from, which weak models copy with the note."""
-    return replace(sentence, text=_SOURCE_BEHIND.sub("", sentence.text))
 
 
 def _is_nothing_reply(sentence: MarkedSentence) -> bool:
