@@ -147,7 +147,7 @@ async def run_turn(
         supports=supports,
         say=gate.say,
         judge=gate.judge,
-        prefers_quotation=gate.prefers_quotation,
+        replaced_by=gate.replaced_by,
         end_draft=gate.end_draft,
         tell=recorder.tell,
         limits=limits,

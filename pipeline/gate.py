@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from pipeline.errors import PipelineError
-from pipeline.kit import Search, Supports
+from pipeline.kit import Replacement, Search, Supports
 from pipeline.replies import footnotes, markup
 from pipeline.support.support_check import find_verbatim_passage
 from pipeline.types import (
@@ -217,11 +217,7 @@ def is_quoted(support: Support) -> bool:
 
 
 def _may_hold(support: Support) -> bool:
-    return not support.verbatim and _may_leave(support)
-
-
-def _may_leave(support: Support) -> bool:
-    return support.holds or support.appealable
+    return not support.verbatim and (support.holds or support.appealable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +243,7 @@ class Gate:
     _rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = field(
         default_factory=dict, init=False
     )
-    _quoted_instead: set[tuple[str, tuple[Evidence, ...]]] = field(default_factory=set, init=False)
+    _replaced_by: dict[tuple[str, tuple[Evidence, ...]], Replacement] = field(default_factory=dict, init=False)
     _checking: int = field(default=0, init=False)
     _whole: bool = field(default=False, init=False)
     _said: list[CitedSentence] = field(default_factory=list, init=False)
@@ -277,9 +273,9 @@ class Gate:
         self.any_refused = self.any_refused or refused
         return not refused
 
-    def prefers_quotation(self, sentence: CitedSentence) -> bool:
-        """Return whether a sentence was withheld only because it nearly copies its passage."""
-        return (sentence.text, sentence.evidence) in self._quoted_instead
+    def replaced_by(self, sentence: CitedSentence) -> Replacement:
+        """Return what may be said in place of a withheld sentence."""
+        return self._replaced_by.get((sentence.text, sentence.evidence), "notes")
 
     def end_draft(self) -> None:
         self._whole = True
@@ -313,16 +309,16 @@ class Gate:
         self._checking += 1
         try:
             support = await self.supports(sentence.text, sentence.evidence, asked=self.asked)
-            if _may_leave(support) and await self._cites_removed(sentence.evidence):
+            if (support.holds or support.appealable) and await self._cites_removed(sentence.evidence):
                 return REMOVED
         finally:
             self._checking -= 1
         reasons = "; ".join(support.reasons)
-        claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
+        claim = Claim(sentence.text, origin="retrieved")
         local = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self.verify and is_quoted(support):
-            self._quoted_instead.add((sentence.text, sentence.evidence))
+            self._replaced_by[sentence.text, sentence.evidence] = "quotation"
             return f"its passage is quoted instead: {reasons}"
         if self.verify and is_judged(support):
             try:
@@ -333,6 +329,8 @@ class Gate:
                 return local if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
                 return checked
+            if checked and checked.verdict is Verdict.REFUTES:
+                self._replaced_by[sentence.text, sentence.evidence] = "nothing"
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
         return local if is_sure(support) else reasons or "its passages do not support it"
@@ -366,7 +364,7 @@ class Gate:
             pages = tuple(nearest) if status is Status.ABSTAINED else ()
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
-        quoted = {text for text, _ in self._quoted_instead}
+        quoted = {text for (text, _), how in self._replaced_by.items() if how == "quotation"}
         withheld = sum(sentence.text not in quoted for sentence in self._withheld)  # quoted ones are not missing
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 

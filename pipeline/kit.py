@@ -91,6 +91,7 @@ def remember_scores(rerank: Rerank) -> Rerank:
 WrittenQuery = Literal["auto", "always", "never"]
 Policy = Literal["never", "always", "self-ask", "learned"]
 Utility = Literal["kf1", "criticism"]
+Replacement = Literal["notes", "quotation", "nothing"]  # of a withheld sentence; nothing, if its passages refute it
 Effort = Literal["quick", "normal", "thorough"]
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "thorough")  # least first
 _SHARES: Mapping[Effort, Mapping[str, float]] = {
@@ -181,8 +182,7 @@ class Kit:
     demos: Demos = NO_DEMOS
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows a quotation from a found page until there is an answer; returns whether it is shown."""
-    prefers_quotation: Callable[[CitedSentence], bool] = lambda _: False
-    """Returns whether a sentence was withheld only because it nearly copies its passage, which is better quoted."""
+    replaced_by: Callable[[CitedSentence], Replacement] = lambda _: "notes"
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]

@@ -146,7 +146,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         supports=supports,
         say=gate.say,
         judge=gate.judge,
-        prefers_quotation=gate.prefers_quotation,
+        replaced_by=gate.replaced_by,
         end_draft=gate.end_draft,
         quote=gate.quote,
         tell=recorder.tell,

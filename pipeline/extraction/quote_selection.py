@@ -7,7 +7,7 @@ get a note with their page and section.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -24,8 +24,10 @@ from pipeline.extraction.candidates import (
 )
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.support.rules import FindingOutcome, check_rules
 from pipeline.support.support_check import write_rows
 from pipeline.types import CitedSentence
+from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
 from storage.types import PassageKind
@@ -38,6 +40,7 @@ ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same for sentences that count in the s
 CLOSE_SCORE = 5.0  # how far a sentence's score may be below the best and still be quoted
 SAME_PAGE_CHANCE = 0.01  # the least chance of answering for a further sentence of the best one's page to be quoted
 OTHER_PAGE_CHANCE = 0.3  # the same for another page
+_RULED_LANGUAGES = frozenset({"", "en", "de", "fr", "es"})  # whose denials the rules read
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
@@ -55,6 +58,7 @@ class TopicStatement:
     values: Mapping[str, frozenset[str]]
     """Sort ("year", "clock", "calendar", "number", or "number of UNIT") -> the values of that sort."""
     negated: bool
+    text: str = field(default="", compare=False)
 
 
 @lru_cache(maxsize=1_024)
@@ -62,11 +66,9 @@ def parse_statement(text: str, language: str = "") -> TopicStatement:
     topic = [
         term for word in words(text) if not (is_number(word) or is_date(word)) for term in content_terms(word, language)
     ]
-    values: dict[str, set[str]] = {}
-    for sort, value in _find_values(text, language):
-        values.setdefault(sort, set()).add(value)
-    frozen = {sort: frozenset(found) for sort, found in values.items()}
-    return TopicStatement(frozenset(topic), frozen, bool(_NEGATION.search(text)))
+    found = tuple(_find_values(text, language))
+    values = {sort: frozenset(value for other, value in found if other == sort) for sort, _ in found}
+    return TopicStatement(frozenset(topic), values, bool(_NEGATION.search(text)), text)
 
 
 def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
@@ -77,7 +79,7 @@ def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
 def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
     """Return whether two sentences about one thing give different values of a sort, or only one is negated.
 
-    Each must have a value that the other lacks: a sentence that merely says more does not disagree.
+    Each must have a value that the other lacks: one that says more, or the same in other words, does not disagree.
     """
     both = one.values.keys() & other.values.keys()
     differing = [
@@ -88,7 +90,15 @@ def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
     shared, least = len(one.topic & other.topic), min(len(one.topic), len(other.topic))
     if not shared or shared < of_one * least or shared < of_both * len(one.topic | other.topic):
         return False
-    return bool(differing) or (one.negated != other.negated and one.values == other.values)
+    differs = bool(differing) or (one.negated != other.negated and one.values == other.values)
+    return differs and all(_misses(*pair) for pair in ((one.text, other.text), (other.text, one.text)))
+
+
+def _misses(text: str, other: str) -> bool:
+    """Return whether the rules miss a part of a text in another, or know too little of its language."""
+    missed = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED, FindingOutcome.DISPUTED}
+    known = detect_language(text) in _RULED_LANGUAGES
+    return not known or any(finding.outcome in missed for finding in check_rules(text, [other]))
 
 
 def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
 
-from pipeline.extraction.quote_selection import is_contradiction, parse_statement
+from pipeline.extraction.candidates import SENTENCE_ENDS
+from pipeline.extraction.quote_selection import TopicStatement, is_contradiction, parse_statement
 from pipeline.kit import Supports
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.support.support_check import find_quotable_spans, is_in_list
@@ -18,6 +19,10 @@ from storage.types import Document, Evidence, Hit, PassageKind, Span
 class SourcedFinding:
     text: str
     evidence: tuple[Evidence, ...]
+
+    @property
+    def statement(self) -> TopicStatement:
+        return parse_statement(self.text, self.evidence[0].document.language)
 
 
 def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
@@ -63,6 +68,9 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
 
 MAX_LED = 3  # sentences before one that may be added to explain its pronoun
 MAX_LIST = 500  # characters from a list's lead-in to the end of an item; a longer lead-in is not added
+_CONTINUED = re.compile(
+    r"\b(?:will|should|must|can|cannot|may|to|not|never|who|for|by|or)$"
+)  # a lead-in without its verb
 _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bullet: "Decor: plants, rugs"
 
 
@@ -167,23 +175,32 @@ async def bind_finding(
     """Return a statement as a finding. If its sentences do not support it, return these as one finding instead.
 
     A statement that a model has `checked`, or that resolves a pronoun, is kept despite doubts of the local check. It
-    must name its subject, or the table row that it is about. A near copy of a sentence is replaced by the sentence.
+    must name its subject, the table row that it is about, or unless `checked`, the lead-in that its item continues. A
+    near copy of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     unbound = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
     holds = support.holds or (support.appealable and (checked or unbound))
     named = not opens_with_pronoun(text, evidence[0].document.language)
-    if holds and named and not support.better_quoted and all(_names_row(text, piece) for piece in evidence):
+    named = named and all(_names_subject(text, piece, checked=checked) for piece in evidence)
+    if holds and named and not support.better_quoted:
         return (SourcedFinding(text, bind_subjects(evidence)),)
     return (join_quotes(evidence),)
 
 
-def _names_row(text: str, one: Evidence) -> bool:
-    """Return whether a statement about a table row has a word of the row's first cell; True for other evidence."""
-    if one.passage.kind is not PassageKind.TABLE:
-        return True
-    label = set(content_terms(one.text.partition(";")[0].rpartition(": ")[2]))
-    return not label or not label.isdisjoint(content_terms(text))
+def _names_subject(text: str, one: Evidence, *, checked: bool) -> bool:
+    """Return whether a statement has a word of its table row's first cell, or of the lead-in that its item continues.
+
+    True for other evidence. A statement that a model has `checked` need not name a lead-in.
+    """
+    label = ""
+    if one.passage.kind is PassageKind.TABLE:
+        label = one.text.partition(";")[0].rpartition(": ")[2]
+    elif not checked and is_in_list(one.passage.text, one.span):
+        lead = one.passage.text[_bind_subject(one).span[0] : one.span[0]].partition(":")[0]
+        label = lead if _CONTINUED.search(lead) or not one.text.endswith(SENTENCE_ENDS) else ""
+    terms = set(content_terms(label))
+    return not terms or not terms.isdisjoint(content_terms(text))
 
 
 MOSTLY_SAME = 0.8  # the share of the shorter statement's words in the longer one from which both say the same
@@ -213,8 +230,7 @@ def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
     for piece in other.evidence:
         if not any(_overlap(piece, quoted) and len(piece.text) <= len(quoted.text) for quoted in quotation.evidence):
             return False
-    language = quotation.evidence[0].document.language
-    return parse_statement(quotation.text, language).negated != parse_statement(other.text, language).negated
+    return quotation.statement.negated != other.statement.negated
 
 
 def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
@@ -234,8 +250,7 @@ def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
 
 
 def _overlap(one: Evidence, other: Evidence) -> bool:
-    same = one.passage.id == other.passage.id
-    return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
+    return one.passage.id == other.passage.id and one.span[0] < other.span[1] and other.span[0] < one.span[1]
 
 
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
@@ -248,21 +263,13 @@ def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFin
 
 def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
     """Return the indexes of findings from different documents that give different values for the same thing."""
-    statements = [parse_statement(finding.text, finding.evidence[0].document.language) for finding in findings]
     disagreeing = {
         place
-        for first in range(len(statements))
-        for second in range(first)
-        if _document_key(findings[first]) != _document_key(findings[second])
-        and is_contradiction(statements[first], statements[second])
+        for (first, one), (second, other) in combinations(enumerate(findings), 2)
+        if one.evidence[0].document != other.evidence[0].document and is_contradiction(one.statement, other.statement)
         for place in (first, second)
     }
     return tuple(sorted(disagreeing))
-
-
-def _document_key(finding: SourcedFinding) -> tuple[str, str]:
-    document = finding.evidence[0].document
-    return document.corpus, document.key
 
 
 def document_day(document: Document) -> int:

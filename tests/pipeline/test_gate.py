@@ -166,12 +166,13 @@ class TestJudgement:
             gate = self.gate(support, self.opinion(verdict))
             assert not await gate.say(self.SENTENCE)
             assert gate.withheld[0].reason == f"the model was asked, and says {verdict}: Sentence 1 tells."
+            assert gate.replaced_by(self.SENTENCE) == ("nothing" if verdict is Verdict.REFUTES else "notes")
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_changed_copy_is_quoted_without_asking_the_model(self, support: Support) -> None:
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
         assert not await gate.say(self.SENTENCE)
-        assert gate.prefers_quotation(self.SENTENCE)
+        assert gate.replaced_by(self.SENTENCE) == "quotation"
         assert gate.withheld[0].reason.startswith("its passage is quoted instead")
         assert await gate.say(sentence(OFFICE, "It closes at six."))
         assert gate.answer(Status.ANSWERED).withheld == 0

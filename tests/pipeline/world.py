@@ -143,7 +143,7 @@ class Stage:
             supports=supports,
             say=self.gate.say,
             judge=self.gate.judge,
-            prefers_quotation=self.gate.prefers_quotation,
+            replaced_by=self.gate.replaced_by,
             end_draft=self.gate.end_draft,
             tell=self.recorder.tell,
             limits=limits,

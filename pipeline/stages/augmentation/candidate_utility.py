@@ -99,7 +99,7 @@ async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Ca
     kit.end_draft()
     before = ["", *(sentence.text for sentence in cited)]
     judged = await gather_all(starmap(kit.judge, zip(cited, before, strict=False)))
-    passed = [good or kit.prefers_quotation(one) for one, good in zip(cited, judged, strict=True)]
+    passed = [good or kit.replaced_by(one) == "quotation" for one, good in zip(cited, judged, strict=True)]
     refused = [one.text for one, good in zip(candidate.sentences, passed, strict=True) if not good][:MAX_NAMED]
     least = LEAST_CRITICISM if kit.limits.utility == "criticism" else LEAST_KF1
     utility = candidate.utility * sum(passed) / len(passed)

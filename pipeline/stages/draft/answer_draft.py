@@ -16,6 +16,7 @@ from pipeline.stages.concurrency import capture_outcome, close_stream, open_task
 from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
+from storage.language.detection import detect_language
 from storage.language.words import content_terms
 
 
@@ -161,12 +162,6 @@ async def _say_or_redraft(
         return SpokenStream(any_said, received=True)
 
 
-def _has_markup(text: str) -> bool:
-    """Return whether a text has links, images or mentions, even within code."""
-    bare = text.replace("`", "")
-    return clean_markup(bare) != bare
-
-
 class _BeginningRefused(Exception):
     def __init__(self, sentence: MarkedSentence) -> None:
         super().__init__(sentence.text)
@@ -275,14 +270,15 @@ class ReplySpeaker:
 
     async def say_quoted(self, marked: MarkedSentence) -> bool:
         """Say the notes of a sentence that nearly copies its passage. Return whether one passed."""
-        better = self._kit.prefers_quotation(self._annotator.cite(marked))
+        better = self._kit.replaced_by(self.cite(marked)) == "quotation"
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
         """Say the draft's sentences or the notes in place of a withheld sentence. Return whether any was said."""
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
-        left = () if marked.incomplete or marked.borrowed else sorted(set(marked.numbers) - covered)
+        unquoted = marked.incomplete or marked.borrowed or self._kit.replaced_by(self.cite(marked)) == "nothing"
+        left = () if unquoted else sorted(set(marked.numbers) - covered)
         any_said = bool(covered)
         for number in left:
             note = self._findings[number - 1]
@@ -314,7 +310,7 @@ class ReplySpeaker:
         if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
         sentence = left
-        if _has_markup(sentence.text):
+        if clean_markup(bare := sentence.text.replace("`", "")) != bare:
             return False
         passed = await self._pass(sentence)
         self._replaced += [sentence] * passed
@@ -376,14 +372,14 @@ class SentenceAnnotator:
         return cite_sentence(marked, self._offered)
 
     def annotate(self, marked: MarkedSentence) -> CitedSentence:
-        """Return a sentence with its evidence. It gets a note if its sources disagree or are in a foreign language."""
+        """Return a sentence with its evidence. It gets a note if its sources disagree, or quote another language."""
         sentence = self.cite(marked)
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
         document = next((piece.document for piece in sentence.evidence), None)
         asker = self._context.asker_language
-        foreign = document and asker and document.language not in {"", asker}
+        foreign = document and asker not in {"", document.language, detect_language(marked.text)} and document.language
         if document and foreign and document.key not in self._named:
             return replace(sentence, note=footnotes.write_language_note(document))
         return sentence

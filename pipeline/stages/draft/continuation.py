@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.extraction.quote_selection import is_contradiction, parse_statement
+from pipeline.extraction.quote_selection import is_contradiction
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.stage_replies import DraftSplitter
@@ -100,14 +100,11 @@ def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding])
 
 def _is_stated(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
     """Return whether a known finding states `finding`, or if that is not negated, whether all together state it."""
-    alike = [other.text for other in known if _denies(other) == _denies(finding)]
+    negated = finding.statement.negated
+    alike = [other.text for other in known if other.statement.negated == negated]
     if any(has_same_words(finding.text, text) for text in alike):
         return True
-    return not _denies(finding) and has_same_words(finding.text, " ".join(alike), MOSTLY_SAID)
-
-
-def _denies(finding: SourcedFinding) -> bool:
-    return parse_statement(finding.text, finding.evidence[0].document.language).negated
+    return not negated and has_same_words(finding.text, " ".join(alike), MOSTLY_SAID)
 
 
 class _SecondWave:
@@ -165,13 +162,7 @@ def _disagree(known: Sequence[SourcedFinding], others: Sequence[SourcedFinding])
 
 def _contradicts(known: Sequence[SourcedFinding], claim: str) -> bool:
     """Return whether a claim and a known finding give different values for the same thing."""
-    languages = {finding.evidence[0].document.language for finding in known}
-    claimed = {language: parse_statement(claim, language) for language in languages}
-    return any(
-        is_contradiction(parse_statement(finding.text, language), claimed[language])
-        for finding in known
-        for language in (finding.evidence[0].document.language,)
-    )
+    return any(is_contradiction(replace(finding, text=claim).statement, finding.statement) for finding in known)
 
 
 async def _collect_second(

@@ -195,12 +195,18 @@ DISAGREE = [
     ("Dogs are allowed in the office.", "Dogs are not allowed in the office."),
     ("Du hast 25 Tage Urlaub.", "Du hast 30 Tage Urlaub im Jahr."),
     ("公司提供15天年假。", "公司提供20天年假。"),
+    ("狗可以进办公室。", "狗不可以进办公室。"),
+    ("Lamps cost two crowns.", "Lamps cost 3 crowns."),
 ]
 AGREE = [
     ("The fee is 20 euros.", "The fee is 20 euros and is paid by 5 May."),
     ("The office opens at 9:00.", "The office closes at 18:00 after a long day of work by everyone."),
     ("Bergen opened in 2004.", "From 1 June to 31 August the Bergen office closes at 15:00."),
     ("The office is in Ghent.", "The canteen is in Bruges."),
+    ("Notice of termination is two weeks.", "Notice of termination is 14 days."),
+    ("A lamp costs at most 1,500 euros.", "A lamp costs no more than 1500 euros."),
+    ("Send bills no later than five days after the trip.", "Send bills within five days after the trip."),
+    ("Do not forget to lock the shed.", "Remember to lock the shed."),
     ("You get 25 days.", ""),
     ("", ""),
 ]

@@ -174,8 +174,8 @@ def annotator_for(language: str, *hits: Hit) -> SentenceAnnotator:
     return SentenceAnnotator(TurnContext(question("Why?"), language), findings)
 
 
-def annotate(annotator: SentenceAnnotator, *numbers: int) -> str:
-    sentence = annotator.annotate(MarkedSentence("It is so.", numbers, paragraph=False))
+def annotate(annotator: SentenceAnnotator, *numbers: int, text: str = "The pier is made of oak.") -> str:
+    sentence = annotator.annotate(MarkedSentence(text, numbers, paragraph=False))
     annotator.note_named(sentence)
     assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, piece) for piece in sentence.evidence)
     return sentence.note
@@ -195,6 +195,7 @@ def test_disagreeing_sources_are_noted_with_their_dates() -> None:
 
 def test_source_in_another_language_is_noted_once() -> None:
     annotator = annotator_for("de", PIER, OLD)
+    assert annotate(annotator, 1, text="Der Steg ist aus Eichenholz gemacht.") == ""  # it quotes nothing
     assert [annotate(annotator, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
 
 

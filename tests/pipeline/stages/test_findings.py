@@ -219,6 +219,29 @@ TRIPS = hit("We travel together. Next year there are two trips:\n- in spring\n- 
 ORBIT = hit("Object: Moon\nOrbits: 10\nArrival: Monday", key="orbit.md", title="Kestrel", kind=PassageKind.TABLE)
 
 
+DUTIES = hit(
+    "The keepers will:\n- Light the lamp at dusk.\n\nYou should:\n- Lock the gate.\n\nThe years that counted most:\n"
+    "- In 1984 the tower burned.\n\nIn each room:\n- a lamp",
+    key="duties.md",
+)
+
+
+async def test_item_turned_into_an_instruction_is_quoted_with_its_lead_in() -> None:
+    _, lamp, _, gate, _, fire, _, room = collect_sentences([DUTIES])
+    supports = answers(holds=True)
+    for statement, item, quote in (
+        ("Light the lamp at dusk.", lamp, "The keepers will: Light the lamp at dusk."),
+        ("Bring a lamp.", room, "In each room: a lamp"),
+    ):
+        assert quoted(*await bind_finding(statement, [item], supports)) == [quote]
+    kept = (("A keeper lights the lamp at dusk.", lamp), ("Lock the gate.", gate), ("The tower burned in 1984.", fire))
+    for statement, item in kept:
+        assert quoted(*await bind_finding(statement, [item], supports)) == [statement]
+    assert quoted(*await bind_finding("The lamp is lit at dusk.", [lamp], supports, checked=True)) == [
+        "The lamp is lit at dusk."
+    ]
+
+
 async def test_unsupported_statement_becomes_one_quotation_of_its_sentences() -> None:
     first, _, last = collect_sentences([hit("Dogs stay out. The yard opens at six. Cats may enter.")])
     (kept,) = await bind_finding("Dogs and cats may enter.", [last, first], answers())

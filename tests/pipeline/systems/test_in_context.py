@@ -71,7 +71,7 @@ async def test_examples_correct_a_model_that_errs_without_them() -> None:
         "verify": lambda call: f"1. {'REFUTES' if 'is a goalkeeper' in call.messages[-1].text else 'SUPPORTS'} [1]",
     }
     bare = await ask(ScriptedLLM({**SCRIPT, **lines}), limits=Limits(examples=0))
-    assert not any("goalkeeper" in sentence for sentence in answered(bare))
+    assert bare.answer.sentences == ()
     assert [sentence.text for sentence in bare.gate.withheld] == ["Milo Karst is a goalkeeper."]
     taught = await ask(ScriptedLLM({**SCRIPT, **lines}))
     assert answered(taught) == ["Milo Karst is a midfielder."]

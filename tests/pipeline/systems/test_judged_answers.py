@@ -81,6 +81,18 @@ async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, 
     assert outcome.answer.withheld == len([sentence for sentence in (first, second) if "nly" in sentence])
 
 
+async def test_refuted_sentence_is_replaced_by_nothing(run: Run) -> None:
+    draft = "The ferry of Skarholm costs 15 crowns [2]. Only Oda Hagen designed the lighthouse of Skarholm [1]."
+    refuting = refusing("Only")
+    outcome, _ = await run(
+        "What does the ferry cost and who designed the lighthouse?",
+        {**ABOUT_BOTH, "draft": draft, "verify": lambda call: refuting(call).replace("NOT ENOUGH INFO", "REFUTES [1]")},
+        Limits(looked_up=6, refine=False),
+    )
+    assert answered(outcome) == ["The ferry of Skarholm costs 15 crowns."]
+    assert outcome.answer.withheld == 1
+
+
 async def test_asker_statements_may_be_repeated(run: Run) -> None:
     sentence = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
     limits = Limits(looked_up=6, refine=False, query="always")
