@@ -45,7 +45,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step,
 
 log = logging.getLogger(__name__)
 
-REMOVED = "a document that it cites was removed meanwhile"
+REMOVED = "A document that it cites was removed meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,27 +313,27 @@ class Gate:
                 return REMOVED
         finally:
             self._checking -= 1
-        reasons = "; ".join(support.reasons)
+        reasons = " ".join(support.reasons)
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         claim = Claim(sentence.text, origin="retrieved")
         local = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self.verify and is_quoted(support):
             self._replaced_by[sentence.text, sentence.evidence] = "quotation"
-            return f"its passage is quoted instead: {reasons}"
+            return f"{reasons} Its passage is quoted instead."
         if self.verify and is_judged(support):
             try:
                 checked = await self.verify(
                     sentence.text, sentence.evidence, coming=self._coming, before=before, place=place
                 )
             except PipelineError as error:
-                return local if is_sure(support) else f"{reasons}; it could not be verified: {error}"
-            if checked and checked.verdict is Verdict.SUPPORTS:
-                return checked
-            if checked and checked.verdict is Verdict.REFUTES:
+                return local if is_sure(support) else f"{reasons} It could not be verified: {error}"
+            if not checked or checked.verdict is Verdict.SUPPORTS:
+                return checked or f"{reasons} No sentence of the passages can decide it."
+            verb = "refute" if checked.verdict is Verdict.REFUTES else "do not confirm"
+            if verb == "refute":
                 self._replaced_by[sentence.text, sentence.evidence] = "nothing"
-            verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
-            return f"the model was asked, and says {verdict}"
-        return local if is_sure(support) else reasons or "its passages do not support it"
+            return f"The model finds that the passages {verb} it: {checked.reasoning or reasons}"
+        return local if is_sure(support) else reasons or "Its passages do not support it."
 
     async def _cites_removed(self, evidence: Sequence[Evidence]) -> bool:
         """Return whether a cited document was removed since the search; one that was only updated may be cited."""
@@ -372,26 +372,26 @@ class Gate:
 def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
     """Return what is wrong with a sentence's form or evidence; empty if nothing is."""
     if not sentence.text.strip():
-        return "it has no text"
+        return "It has no text."
     if not sentence.evidence:
-        return "it cites nothing"
+        return "It cites nothing."
     if not any(footnotes.is_own_note(sentence.note, evidence) for evidence in sentence.evidence):
-        return "its note does not name its source"
+        return "Its note does not name its source."
     passages = [evidence.passage for evidence in sentence.evidence]
     if not find_verbatim_passage(sentence.text, passages) and markup.clean_markup(sentence.text) != sentence.text:
-        return "it has a link, an image or a mention that its passages do not have"
+        return "It has a link, an image or a mention that its passages do not have."
     return next(filter(None, (_find_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
 
 
 def _find_evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:
     hit = found.get(evidence.passage.id)
     if hit is None:
-        return f"passage {evidence.passage.id} was not retrieved in this turn"
+        return f"Passage {evidence.passage.id} was not retrieved in this turn."
     if evidence.passage != hit.passage or evidence.document != hit.document:
-        return f"passage {evidence.passage.id} is not as it was retrieved"
+        return f"Passage {evidence.passage.id} is not as it was retrieved."
     start, end = evidence.span
     if not 0 <= start < end <= len(hit.passage.text):
-        return f"the span {evidence.span} does not lie in passage {evidence.passage.id}"
+        return f"The span {evidence.span} does not lie in passage {evidence.passage.id}."
     if hit.passage.text[start:end] != evidence.text:
-        return f"the evidence is not the text at {evidence.span} in passage {evidence.passage.id}"
+        return f"The evidence is not the text at {evidence.span} in passage {evidence.passage.id}."
     return ""

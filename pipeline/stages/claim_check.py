@@ -26,7 +26,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdi
 MAX_PASSAGES = 5  # how many of the passages found a claim is compared with
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 LEAST_COVERAGE = 0.4  # the share of a claim's words needed in a sentence and its title to support it without a model
-NO_EVIDENCE = "no passage was found to check it against"
+NO_EVIDENCE = "No passage was found to check it against."
 _MIN_CONTENT_WORDS = 2  # of a statement: its subject, and something about that
 _QUESTION_MARKS = "?？؟"
 _QUOTED = lazy_compile("“([^“”]+)”")
@@ -61,7 +61,7 @@ class PassageSupport:
 
     @property
     def explanation(self) -> str:
-        return "; ".join(self.support.reasons)
+        return " ".join(self.support.reasons)
 
 
 ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judgement]]
@@ -148,7 +148,7 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
     if changed or not together.support.holds:
         why = changed or together
         return Judgement(Verdict.NOT_ENOUGH_INFO, why.explanation, nearest=why.nearest, because=why.support.because)
-    reasoning = f"no single passage says all of it; together, {together.explanation}"
+    reasoning = f"No single passage says all of it. {together.explanation}"
     return Judgement(
         Verdict.NOT_ENOUGH_INFO, reasoning, nearest=together.nearest, because=(VerdictReason("scattered"),)
     )
@@ -180,7 +180,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
     if not against:
         return found
     other = _find_differing(against[0])
-    reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {against[0].explanation}"
+    reasoning = f"{found.reasoning} Yet a passage of “{other.document.title}” differs: {against[0].explanation}"
     shown = [piece for piece in found.evidence if piece != other][: MAX_EVIDENCE - 1]
     because = (*found.because, VerdictReason("differs", (other.document.title,)), *against[0].support.because)
     return replace(found, reasoning=reasoning, evidence=(*shown, other), because=because)
@@ -243,7 +243,7 @@ def _overrule(ruled: Judgement) -> Judgement:
     """Return the rules' judgement. If they reject the claim, it remarks that the model had accepted the claim."""
     if ruled.verdict is Verdict.SUPPORTS:
         return ruled
-    reasoning = f"The model accepts the claim, but {ruled.reasoning}."
+    reasoning = f"The model accepts the claim, but the rules do not: {ruled.reasoning}"
     return replace(ruled, reasoning=reasoning, because=(VerdictReason("overruled"), *ruled.because))
 
 

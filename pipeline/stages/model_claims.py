@@ -80,7 +80,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     try:
         checked = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
-        report_undecided(kit, claim.text, sentences, f"it could not be verified: {error}")
+        report_undecided(kit, claim.text, sentences, f"It could not be verified: {error}")
         raise
     kit.tell(ClaimChecked(record_claim(claim.text, sentences, checked)))
     if checked.verdict is not Verdict.SUPPORTS:
@@ -89,7 +89,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     return await bind_finding(claim.text, named, kit.supports, checked=True, asked=context.asked)
 
 
-TOO_LATE = "the answer was whole before it was verified"
+TOO_LATE = "The answer was whole before it was verified."
 
 
 def record_claim(
@@ -252,7 +252,7 @@ class ClaimVerifier:
             self._calls += [self._tasks.create_task(self._verify_together((case,))) for case in left]
         else:
             for case in left:
-                report_undecided(self._kit, case.claim, case.sentences, f"it could not be verified: {fault}")
+                report_undecided(self._kit, case.claim, case.sentences, f"It could not be verified: {fault}")
                 case.settled.set_result(fault)
         self._send_queued()
 

@@ -84,23 +84,25 @@ class RuleFinding:
 
     @property
     def reason(self) -> str:
+        """A sentence for people: what the checked sentence says, and what the passages say."""
+        said, instead = f"It says “{self.said}”", f"“{self.instead}”"
+        absent = f"{said}, which no passage mentions."
         by_outcome = {
-            FindingOutcome.FOUND: f"the passages say “{self.said}”",
-            FindingOutcome.UNNAMED: f"no passage names “{self.said}”, unless it is meant by “{self.instead}”",
-            FindingOutcome.ASKED: f"“{self.said}” is what was asked about; no passage mentions it",
-            FindingOutcome.ABSENT: f"no passage mentions “{self.said}”",
+            FindingOutcome.FOUND: f"The passages say “{self.said}”.",
+            FindingOutcome.UNNAMED: f"It names “{self.said}”, which no passage does, unless {instead} means it.",
+            FindingOutcome.ASKED: f"{said}, as the question does, but no passage mentions that.",
+            FindingOutcome.ABSENT: absent,
         }
         if self.outcome in by_outcome:
             return by_outcome[self.outcome]
         if not self.said:
-            return f"leaves out “{self.instead}”"
+            return f"It leaves out {instead}, which the passage says."
         if self.elsewhere:
-            return f"no passage says “{self.said}” of it; its “{self.instead}” may be about something else"
-        if not self.instead and self.outcome is FindingOutcome.CHANGED:
-            return f"it is not sure that a passage says “{self.said}” in this sense"
-        if not self.instead:
-            return f"no passage mentions “{self.said}”"
-        return f"says “{self.said}”; the passage says “{self.instead}”"
+            return f"{said}, but the passages say {instead}, perhaps of something else."
+        if self.instead:
+            return f"{said}, but the passage says {instead}."
+        changed = f"{said}, perhaps in another sense than the passages."
+        return changed if self.outcome is FindingOutcome.CHANGED else absent
 
     @property
     def because(self) -> VerdictReason:

@@ -104,10 +104,10 @@ class SupportChecker:
             return Support(0.0, holds=False, reasons=(unread,), because=(VerdictReason("unreadable"),))
         verbatim = find_verbatim_passage(sentence, passages) or _find_nearly_verbatim(sentence, passages)
         if verbatim:
-            reasons = (f"stands verbatim in passage {verbatim}",)
+            reasons = (f"Passage {verbatim} says this word for word.",)
             return Support(1.0, holds=True, verbatim=True, reasons=reasons, because=(VerdictReason("verbatim"),))
         if len(set(content_terms(sentence))) < MIN_CONTENT_WORDS:
-            little = ("it says too little to be supported by anything",)
+            little = ("It says too little to be supported by anything.",)
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
         analysis = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
         scorer, loose = load_scorer(), self.strictness == "loose"
@@ -197,26 +197,28 @@ def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
     """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it is doubtful. Pure."""
     quoted = (examined.nearest,) if examined.nearest else ()
-    nearest = tuple(f"nearest is “{quote}”" for quote in quoted)
+    nearest = tuple(f"The nearest sentence says “{quote}”." for quote in quoted)
+    words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
     against = examined.against
     if against:
         contradicted = any(rule.outcome is FindingOutcome.CONTRADICTED and not rule.elsewhere for rule in against)
         why = tuple(dict.fromkeys(rule.because for rule in against))
-        return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
+        reasons = _list_differences(against, nearest)
+        return Support(score, holds=False, reasons=reasons, contradicted=contradicted, because=why)
     doubts = examined.in_doubt
     grave = examined.grave
     disputed = [doubt for doubt in doubts if doubt.outcome is FindingOutcome.DISPUTED]
     if disputed:
         why = tuple(dict.fromkeys(doubt.because for doubt in disputed))
-        reasons = _list_reasons(disputed)
+        reasons = _list_differences(disputed, nearest)
         return Support(score, holds=False, appealable=True, reasons=reasons, better_quoted=grave, because=why)
     if score < threshold:
-        words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
-        reason = f"the passages do not say so: none has {words}" if words else "the passages do not say so"
+        reason = f"It says {words}, which no passage mentions." if words else "The passages do not say so."
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (quote,)) for quote in quoted))
-        reasons = (reason, *nearest)
+        reasons = (*(_list_reasons(doubts) if grave else ()), reason, *nearest)
         return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
-    reasons = (*_list_reasons(examined.found), *nearest)
+    strange = f"It says {words}, which no passage mentions."
+    reasons = (*(_list_reasons(doubts) or (strange,) if grave else _list_reasons(examined.found)), *nearest)
     so = VerdictReason("said", quoted) if quoted else VerdictReason("so")
     altered = tuple(dict.fromkeys(doubt.because for doubt in doubts if doubt.binding))
     replaced = [doubt for doubt in doubts if _is_replaced(doubt, examined.nearest)]
@@ -244,10 +246,14 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
     """Support only verbatim sentences: the check of systems that only quote."""
     del asked
     passage = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
-    reason = f"stands verbatim in passage {passage}" if passage else "does not stand verbatim in the passages it cites"
+    reason = f"Passage {passage} says" if passage else "The passages that it cites do not say"
     because = VerdictReason("verbatim" if passage else "not_verbatim")
     return Support(
-        float(bool(passage)), holds=bool(passage), verbatim=bool(passage), reasons=(reason,), because=(because,)
+        float(bool(passage)),
+        holds=bool(passage),
+        verbatim=bool(passage),
+        reasons=(f"{reason} this word for word.",),
+        because=(because,),
     )
 
 
@@ -303,17 +309,22 @@ def _list_plain_words(text: str) -> tuple[str, ...]:
 
 def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
     if not sentence.strip():
-        return "it has no text to support"
+        return "It has no text to support."
     if len(sentence) > MAX_CHARACTERS:
-        return f"it has more than {MAX_CHARACTERS:,} characters"
-    return "" if passages else "it cites nothing"
+        return f"It has more than {MAX_CHARACTERS:,} characters."
+    return "" if passages else "It cites nothing."
 
 
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
     """Return a reason for each finding that is not `FOUND`, and one for all that are."""
     missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
     quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
-    return tuple(dict.fromkeys((*missed, *([f"the passages say {quotes}"] if quotes else []))))
+    return tuple(dict.fromkeys((*missed, *([f"The passages say {quotes}."] if quotes else []))))
+
+
+def _list_differences(found: Sequence[RuleFinding], nearest: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the findings' reasons, with the nearest sentence unless each names the other value."""
+    return (*_list_reasons(found), *(() if all(finding.instead for finding in found) else nearest))
 
 
 def write_rows(text: str, kind: PassageKind) -> str:

@@ -41,8 +41,8 @@ def gate(events: list[Event]) -> Gate:
 OPENS = evidence(OFFICE, "The office opens at nine.")
 STRANGER = hit("The office opens at nine.", key="elsewhere.md")
 HOSTILE = {
-    "cites nothing": CitedSentence("The office opens at nine.", ()),
-    "has no text": CitedSentence(" \n", (OPENS,)),
+    "cites nothing.": CitedSentence("The office opens at nine.", ()),
+    "has no text.": CitedSentence(" \n", (OPENS,)),
     "cites a passage that was not retrieved": sentence(STRANGER, "The office opens at nine."),
     "edits the text of a passage": CitedSentence(
         "The office opens at ten.",
@@ -165,7 +165,8 @@ class TestJudgement:
         for verdict in (Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO):
             gate = self.gate(support, self.opinion(verdict))
             assert not await gate.say(self.SENTENCE)
-            assert gate.withheld[0].reason == f"the model was asked, and says {verdict}: Sentence 1 tells."
+            verb = "refute" if verdict is Verdict.REFUTES else "do not confirm"
+            assert gate.withheld[0].reason == f"The model finds that the passages {verb} it: Sentence 1 tells."
             assert gate.replaced_by(self.SENTENCE) == ("nothing" if verdict is Verdict.REFUTES else "notes")
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
@@ -173,7 +174,7 @@ class TestJudgement:
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
         assert not await gate.say(self.SENTENCE)
         assert gate.replaced_by(self.SENTENCE) == "quotation"
-        assert gate.withheld[0].reason.startswith("its passage is quoted instead")
+        assert gate.withheld[0].reason.endswith("Its passage is quoted instead.")
         assert await gate.say(sentence(OFFICE, "It closes at six."))
         assert gate.answer(Status.ANSWERED).withheld == 0
 
@@ -183,7 +184,7 @@ class TestJudgement:
         for support in (DOUBTFUL, APPEALABLE):
             gate = self.gate(support, error)
             assert not await gate.say(self.SENTENCE)
-            assert gate.withheld[0].reason == f"{support.reasons[0]}; it could not be verified: {error}"
+            assert gate.withheld[0].reason == f"{support.reasons[0]} It could not be verified: {error}"
 
     async def test_sentence_is_withheld_without_evidence_to_judge_by(self) -> None:
         assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)

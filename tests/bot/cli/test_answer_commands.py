@@ -58,6 +58,6 @@ def test_unsupported_text_is_refused_with_the_reason(config: Path, tmp_path: Pat
 
     refused = run(config, "pin", "abc123", "--text", str(text))
 
-    assert (refused.exit_code, "it cites nothing" in " ".join(refused.stderr.split())) == (1, True)
+    assert (refused.exit_code, "It cites nothing." in " ".join(refused.stderr.split())) == (1, True)
     assert "cannot be read" in run(config, "pin", "abc123", "--text", str(tmp_path / "none.txt")).stderr
     assert "There is no answer" in run(config, "pin", "zzz").stderr

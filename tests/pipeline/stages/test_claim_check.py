@@ -23,12 +23,12 @@ from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_ali
 LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
 PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
 SHELF = Shelf([LIGHT, PIER])
-HOLDS = Support(0.9, holds=True, reasons=("the passages say it",))
+HOLDS = Support(0.9, holds=True, reasons=("The passages say it.",))
 DOUBTFUL = Support(0.2, holds=False, reasons=("too little of it",), appealable=True)
-ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
-ALTERED = Support(0.9, holds=True, reasons=("says “may”; the passage says “must”",), altered=True)
-REPLACED = Support(0.9, holds=True, reasons=("no passage mentions “tax”",), replaced=True)
-CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
+ABSENT = Support(0.2, holds=False, reasons=("No passage mentions it.",))
+ALTERED = Support(0.9, holds=True, reasons=("It says “may”, but the passage says “must”.",), altered=True)
+REPLACED = Support(0.9, holds=True, reasons=("It says “tax”, which no passage mentions.",), replaced=True)
+CONTRADICTED = Support(0.2, holds=False, reasons=("It says 2, but the passage says 3.",), contradicted=True)
 
 
 def held(support: Support, found=LIGHT, coverage=1.0) -> PassageSupport:
@@ -48,22 +48,22 @@ async def check(
 @pytest.mark.parametrize(
     ("alone", "together", "verdict", "reasoning"),
     [
-        ([HOLDS, DOUBTFUL], HOLDS, Verdict.SUPPORTS, "the passages say it"),
-        ([DOUBTFUL, HOLDS], HOLDS, Verdict.SUPPORTS, "the passages say it"),
+        ([HOLDS, DOUBTFUL], HOLDS, Verdict.SUPPORTS, "The passages say it."),
+        ([DOUBTFUL, HOLDS], HOLDS, Verdict.SUPPORTS, "The passages say it."),
         ([HOLDS, DOUBTFUL], DOUBTFUL, Verdict.NOT_ENOUGH_INFO, "too little of it"),
         (
             [DOUBTFUL, DOUBTFUL],
             HOLDS,
             Verdict.NOT_ENOUGH_INFO,
-            "no single passage says all of it; together, the passages say it",
+            "No single passage says all of it. The passages say it.",
         ),
-        ([ABSENT, CONTRADICTED], ABSENT, Verdict.REFUTES, "says 2; the passage says 3"),
-        ([ABSENT], ABSENT, Verdict.NOT_ENOUGH_INFO, "no passage mentions it"),
+        ([ABSENT, CONTRADICTED], ABSENT, Verdict.REFUTES, "It says 2, but the passage says 3."),
+        ([ABSENT], ABSENT, Verdict.NOT_ENOUGH_INFO, "No passage mentions it."),
         (
             [HOLDS, CONTRADICTED],
             HOLDS,
             Verdict.SUPPORTS,
-            "the passages say it; yet a passage of “Skarholm light” differs: says 2; the passage says 3",
+            "The passages say it. Yet a passage of “Skarholm light” differs: It says 2, but the passage says 3.",
         ),
     ],
 )
@@ -98,9 +98,11 @@ def test_passage_covering_more_of_a_claim_outweighs_apparent_support(alone, verd
 
 def test_contradicting_passage_of_a_supported_claim_is_shown():
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
-    other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
+    other = Support(
+        0.2, holds=False, reasons=("It says “45 euros”, but the passage says “38 euros”.",), contradicted=True
+    )
     judgement = decide_verdict([held(HOLDS), PassageSupport(other, collect_sentences([prices]))], held(HOLDS))
-    assert "a passage of “Prices” differs: says “45 euros”" in judgement.reasoning
+    assert "a passage of “Prices” differs: It says “45 euros”" in judgement.reasoning
     assert [piece.text for piece in judgement.evidence][-1] == "A ticket costs 38 euros."
     assert judgement.evidence[0].document.title == "Skarholm light"
 
@@ -152,7 +154,10 @@ async def test_supported_claim_quotes_its_evidence():
 
 async def test_claim_without_hits_is_not_enough_info():
     outcome, checked = await check("Kangaroos sleep standing.")
-    assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
+    assert (checked.verdict, checked.reasoning) == (
+        Verdict.NOT_ENOUGH_INFO,
+        "No passage was found to check it against.",
+    )
     assert (outcome.answer.status, outcome.answer.citations) == (Status.ABSTAINED, ())
 
 

@@ -88,7 +88,7 @@ def test_denial_reason_quotes_the_passage() -> None:
         for finding in check_rules("The ferry never sailed.", ["The ferry sailed."])
         if finding.kind is FindingKind.NEGATION
     ]
-    assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"
+    assert one.reason == "It says “ferry never sailed”, but the passage says “ferry sailed”."
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def test_other_spellings_are_found(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("outcome", "instead", "reason"),
     [
-        (FindingOutcome.CHANGED, "", "it is not sure that a passage says “must” in this sense"),
-        (FindingOutcome.DISPUTED, "", "no passage mentions “must”"),
-        (FindingOutcome.CHANGED, "may", "says “must”; the passage says “may”"),
-        (FindingOutcome.DISPUTED, "may", "says “must”; the passage says “may”"),
+        (FindingOutcome.CHANGED, "", "It says “must”, perhaps in another sense than the passages."),
+        (FindingOutcome.DISPUTED, "", "It says “must”, which no passage mentions."),
+        (FindingOutcome.CHANGED, "may", "It says “must”, but the passage says “may”."),
+        (FindingOutcome.DISPUTED, "may", "It says “must”, but the passage says “may”."),
     ],
 )
 def test_reason_names_the_passage_wording_if_known(outcome: FindingOutcome, instead: str, reason: str) -> None:
@@ -75,31 +75,35 @@ def test_reason_names_the_passage_wording_if_known(outcome: FindingOutcome, inst
 def test_facts_that_no_passage_mentions_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
     missing = find_faults(sentence, kind=kind)
     assert [(rule.said, rule.outcome) for rule in missing] == [(said, FindingOutcome.ABSENT)]
-    assert missing[0].reason == f"no passage mentions “{said}”"
+    assert missing[0].reason == f"It says “{said}”, which no passage mentions."
 
 
 @pytest.mark.parametrize(
     ("sentence", "kind", "reason"),
     [
-        ("The Danish firm sold 1,350 lamps.", FindingKind.NUMBER, "says “1,350”; the passage says “1,250”"),
-        ("Mara Lindqvist founded Ostrava Glass in 1985.", FindingKind.DATE, "says “1985”; the passage says “1984”"),
-        ("The Danish firm sold lamps weighing 3 lb.", FindingKind.UNIT, "says “3 lb”; the passage says “3 kg”"),
+        ("The Danish firm sold 1,350 lamps.", FindingKind.NUMBER, "It says “1,350”, but the passage says “1,250”."),
+        (
+            "Mara Lindqvist founded Ostrava Glass in 1985.",
+            FindingKind.DATE,
+            "It says “1985”, but the passage says “1984”.",
+        ),
+        ("The Danish firm sold lamps weighing 3 lb.", FindingKind.UNIT, "It says “3 lb”, but the passage says “3 kg”."),
         (
             "Mara Lindqvist founded Ostrava Glass in Malmö.",
             FindingKind.NAME,
-            "no passage says “Malmö” of it; its “Copenhagen” may be about something else",
+            "It says “Malmö”, but the passages say “Copenhagen”, perhaps of something else.",
         ),
         (
             "The Swedish firm sold 1,250 lamps.",
             FindingKind.NAME,
-            "no passage says “Swedish” of it; its “Danish” may be about something else",
+            "It says “Swedish”, but the passages say “Danish”, perhaps of something else.",
         ),
         (
             "The Danish firm never sold 1,250 lamps.",
             FindingKind.NEGATION,
-            "says “firm never sold”; the passage says “firm sold”",
+            "It says “firm never sold”, but the passage says “firm sold”.",
         ),
-        ("The Danish firm bought 1,250 lamps.", FindingKind.NEGATION, "says “bought”; the passage says “sold”"),
+        ("The Danish firm bought 1,250 lamps.", FindingKind.NEGATION, "It says “bought”, but the passage says “sold”."),
         ("The Danish firm sold 1,250 lamps for less.", None, None),
         ("Mara Lindqvist moved to Copenhagen in 1981.", None, None),
     ],

@@ -108,5 +108,5 @@ def test_letters_distinguish_things_and_articles_do_not() -> None:
 
 
 def test_reasons_name_the_currency() -> None:
-    assert misses("A repair costs $90 an hour.", BERGEN) == ["says “$90”; the passage says “$80”"]
-    assert misses("A repair costs C$80 an hour.", BERGEN) == ["says “C$80”; the passage says “$80”"]
+    assert misses("A repair costs $90 an hour.", BERGEN) == ["It says “$90”, but the passage says “$80”."]
+    assert misses("A repair costs C$80 an hour.", BERGEN) == ["It says “C$80”, but the passage says “$80”."]

@@ -382,7 +382,7 @@ class TestReplies:
         assert len(answered(outcome)) == 1
         assert [
             (claim.verdict, claim.reasoning[:26]) for claim in outcome.answer.claims if claim.claim.origin == "model"
-        ] == [(Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")]
+        ] == [(Verdict.NOT_ENOUGH_INFO, "It could not be verified: ")]
 
 
 async def test_search_failure_is_raised(system: System) -> None:

@@ -349,7 +349,7 @@ async def test_claim_without_a_shared_verdict_is_verified_alone(alone: str, verd
 
     assert dict(verdicts(outcome)) == {BUILT_LINE: Verdict.SUPPORTS, OAK: verdict}
     assert len(llm.of("verify")) == (2 if verdict is Verdict.SUPPORTS else 3)
-    unverified = [claim for claim in outcome.recorder.claims if claim.reasoning.startswith("it could not be verified")]
+    unverified = [claim for claim in outcome.recorder.claims if claim.reasoning.startswith("It could not be verified")]
     assert len(unverified) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
 
