@@ -197,7 +197,7 @@ def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
     """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it is doubtful. Pure."""
     quoted = (examined.nearest,) if examined.nearest else ()
-    nearest = tuple(f"The nearest sentence says “{quote}”." for quote in quoted)
+    nearest = tuple(f"The nearest sentence says “{quote}”" for quote in quoted)
     words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
     against = examined.against
     if against:
@@ -217,8 +217,8 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (quote,)) for quote in quoted))
         reasons = (*(_list_reasons(doubts) if grave else ()), reason, *nearest)
         return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
-    strange = f"It says {words}, which no passage mentions."
-    reasons = (*(_list_reasons(doubts) or (strange,) if grave else _list_reasons(examined.found)), *nearest)
+    strange = (f"It says {words}, which no passage mentions.",) if examined.strange else ()
+    reasons = (*((*_list_reasons(doubts), *strange) if grave else _list_reasons(examined.found)), *nearest)
     so = VerdictReason("said", quoted) if quoted else VerdictReason("so")
     altered = tuple(dict.fromkeys(doubt.because for doubt in doubts if doubt.binding))
     replaced = [doubt for doubt in doubts if _is_replaced(doubt, examined.nearest)]
@@ -246,14 +246,10 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
     """Support only verbatim sentences: the check of systems that only quote."""
     del asked
     passage = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
-    reason = f"Passage {passage} says" if passage else "The passages that it cites do not say"
+    reason = f"{f'Passage {passage}' if passage else 'No passage that it cites'} says this word for word."
     because = VerdictReason("verbatim" if passage else "not_verbatim")
     return Support(
-        float(bool(passage)),
-        holds=bool(passage),
-        verbatim=bool(passage),
-        reasons=(f"{reason} this word for word.",),
-        because=(because,),
+        float(bool(passage)), holds=bool(passage), verbatim=bool(passage), reasons=(reason,), because=(because,)
     )
 
 

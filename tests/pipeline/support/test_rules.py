@@ -59,6 +59,16 @@ def test_reason_names_the_passage_wording_if_known(outcome: FindingOutcome, inst
     assert RuleFinding(FindingKind.WORDING, "must", outcome, instead).reason == reason
 
 
+@pytest.mark.parametrize("outcome", FindingOutcome)
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_every_reason_is_a_sentence_with_both_values(outcome: FindingOutcome, *, elsewhere: bool) -> None:
+    for said, instead in (("must", "may"), ("must", ""), ("", "may")):
+        reason = RuleFinding(FindingKind.WORDING, said, outcome, instead, elsewhere=elsewhere and bool(instead)).reason
+        one_sided = {FindingOutcome.FOUND, FindingOutcome.ASKED, FindingOutcome.ABSENT}
+        assert (reason[0].isupper(), reason[-1], said in reason) == (True, ".", True)
+        assert instead in reason or outcome in one_sided
+
+
 @pytest.mark.parametrize(
     ("sentence", "kind", "said"),
     [

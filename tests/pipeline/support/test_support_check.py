@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from pipeline.support.scorer import EmbedTokens, load_scorer
-from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
+from pipeline.support.support_check import (
+    MAX_CHARACTERS,
+    SentenceAnalysis,
+    SupportChecker,
+    check_verbatim,
+    decide_support,
+    find_verbatim_passage,
+)
 from storage.indexes.embedding import TokenStates
 from storage.indexes.packaged_embedder import open_minilm
 from storage.types import Document, Evidence, Passage, PassageKind
@@ -292,3 +300,27 @@ async def test_quotation_may_begin_with_its_list_mark() -> None:
     places = [Evidence(steps.passage.text, steps.passage, steps.document, (0, len(steps.passage.text)))]
     assert (await check_verbatim("1. Charge the laptop. 2. Sign in.", places)).holds
     assert not (await check_verbatim("3. Charge the laptop. 2. Sign in.", places)).holds
+
+
+MARCH = RuleFinding(FindingKind.DATE, "March", FindingOutcome.FOUND)
+LATE = RuleFinding(FindingKind.WORDING, "late", FindingOutcome.CHANGED, "early", grave=True)
+GONE = RuleFinding(FindingKind.NAME, "Ruritania", FindingOutcome.ABSENT)
+NEAREST = "The nearest sentence says “The mill closes in early March.”"
+
+
+@pytest.mark.parametrize(
+    ("found", "strange", "score", "reasons"),
+    [
+        ((MARCH,), True, 0.9, ["It says “sails”, which no passage mentions.", NEAREST]),
+        ((MARCH, LATE), False, 0.9, ["It says “late”, but the passage says “early”.", NEAREST]),
+        ((MARCH, LATE), False, 0.1, [LATE.reason, "It says “sails”, which no passage mentions.", NEAREST]),
+        ((MARCH, GONE), False, 0.9, ["It says “Ruritania”, which no passage mentions.", NEAREST]),
+        ((MARCH,), False, 0.9, ["The passages say “March”.", NEAREST]),
+    ],
+    ids=["strange", "grave", "low score", "absent", "holds"],
+)
+def test_reasons_name_what_differs_and_the_nearest_sentence(
+    found: tuple[RuleFinding, ...], score: float, reasons: list[str], *, strange: bool
+) -> None:
+    analysis = SentenceAnalysis({}, found, "The mill closes in early March.", ("sails",), strange)
+    assert list(decide_support(analysis, score, 0.5, sure=0.8).reasons) == reasons
