@@ -136,8 +136,9 @@ def check_rules(
     alignment = align(read, facts)
     question = collect_facts(asked, (), read.language) if asked else None
     counted = tuple(question.numbers) if question else ()
+    numbers = [number for number in read.numbers if not number.named]
     found: tuple[tuple[_Said, RuleFinding], ...] = (
-        *((said, finding) for said in read.numbers for finding in _check_number(said, read, facts, alignment, counted)),
+        *((said, finding) for said in numbers for finding in _check_number(said, read, facts, alignment, counted)),
         *((date, finding) for date in read.dates for finding in _check_date(date, facts, alignment)),
         *((name, finding) for name in find_names(read) for finding in _check_name(name, read, facts, alignment, own)),
     )

@@ -60,7 +60,9 @@ def find_names(sentence: ParsedSentence) -> tuple[ProperName, ...]:
             runs[-1].append(place)
         else:
             runs.append([place])
-    found: list[ProperName] = []
+    glued = [(at.first, at.last + 1) for at in sentence.numbers if at.named]  # "12things"
+    spelt = [(place, strip_possessive(text.said(*place))) for place in glued]
+    found = [ProperName(name, *place, (name.lower(),)) for place, name in spelt]
     for run in runs:
         first, last = run[0], run[-1] + 1
         neighbours = len(run) > 1 and run[1] == first + 1

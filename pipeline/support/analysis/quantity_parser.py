@@ -25,6 +25,7 @@ from pipeline.support.analysis.tokenizer import Tokens, TokenSpan, is_word, load
 from storage.language.lazy_pattern import lazy_compile
 
 _LONGEST_UNIT = 3  # tokens of a unit: "light", "-", "year"
+_LEAST_NAME = 4  # letters behind the digits of a name
 _TOLERANCE = 0.02  # how far apart, as a share, two quantities may be that are the same in different units
 _KELVIN, _FAHRENHEIT_ZERO, _FAHRENHEIT_STEP = 273.15, 32.0, 5 / 9
 _ORDINAL_MARKS = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "ª"})
@@ -88,6 +89,7 @@ class Number(TokenSpan):
     units: Units = ()
     halves: tuple[float, ...] = ()
     label: bool = False  # whether it only labels a place of a text or a thing: "paragraph 1.F.3", "page 4"
+    named: bool = False  # whether it begins a name: "12things"
 
 
 def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = "en") -> tuple[Number, ...]:
@@ -102,9 +104,17 @@ def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = 
             continue
         number = None if place < beyond or place in skipped else _parse_number_at(text, place, known, language)
         if number:
-            found.append(_add_unit(text, replace(number, label=_is_label(text, number))))
+            number = _add_unit(text, replace(number, label=_is_label(text, number)))
+            named = language != "de" and _begins_name(text, number)
+            found.append(replace(number, named=named, label=number.label or named))
             beyond = found[-1].last
     return tuple(_add_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found))
+
+
+def _begins_name(text: Tokens, number: Number) -> bool:
+    """Return whether digits are glued to a longer word that is no unit."""
+    word = text.at(number.last) if text.glued(number.last) and number.said.isdecimal() else ""
+    return len(word) >= _LEAST_NAME and is_word(word)
 
 
 def _is_label(text: Tokens, number: Number) -> bool:

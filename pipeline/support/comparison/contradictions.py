@@ -160,7 +160,7 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
 
 def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
     """Return the dates or numbers of a sentence, as `kind` is one or the other, without item marks."""
-    numbers = [number for number in sentence.numbers if number.first or not number.label]
+    numbers = [number for number in sentence.numbers if not number.named and (number.first or not number.label)]
     return sentence.dates if isinstance(kind, Date) else numbers
 
 

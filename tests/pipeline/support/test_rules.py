@@ -270,3 +270,21 @@ def test_number_of_a_step_is_not_a_quantity() -> None:
     assert not [rule for rule in findings if rule.instead == "2"]
     findings = find_faults("A member of the harbour crew sorts the mail within 2 days.", step)
     assert any(rule.outcome is not FindingOutcome.FOUND and rule.said == "2 days" for rule in findings)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "own", "missed"),
+    [
+        ("9lanterns sells 25 lamps.", "9lanterns sells 25 lamps.", (), []),
+        ("9lanterns’s shop sells 25 lamps.", "The shop sells 25 lamps.", ("9lanterns",), []),
+        ("9lanterns sells 25 lamps.", "Oda sells 25 lamps.", (), ["9lanterns"]),
+        ("8lanterns sells 25 lamps.", "9lanterns sells 25 lamps.", (), ["8lanterns"]),
+        ("The shop sells 9 lamps.", "9lanterns, the shop, sells 25 lamps.", (), ["9"]),
+        ("The shop sells 25 lamps.", "The shop sells 25lamps.", (), []),
+        ("A lamp burns for 9 hours.", "A lamp burns for 8hours.", (), ["9 hours"]),
+    ],
+)
+def test_digits_of_a_name_are_no_number(sentence: str, passage: str, own: tuple[str, ...], missed: list[str]) -> None:
+    found = check_rules(sentence, [passage], own=own)
+    outcomes = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
+    assert [finding.said for finding in found if finding.outcome in outcomes] == missed
