@@ -68,9 +68,7 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
 
 MAX_LED = 3  # sentences before one that may be added to explain its pronoun
 MAX_LIST = 500  # characters from a list's lead-in to the end of an item; a longer lead-in is not added
-_CONTINUED = re.compile(
-    r"\b(?:will|should|must|can|cannot|may|to|not|never|who|for|by|or)$"
-)  # a lead-in without its verb
+_CONTINUED = re.compile(r"\b(?:will|should|must|can|cannot|may|to|not|never|who|for|by|or)$")  # lead-in: "they will"
 _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bullet: "Decor: plants, rugs"
 
 
