@@ -217,7 +217,8 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (quote,)) for quote in quoted))
         reasons = (*(_list_reasons(doubts) if grave else ()), reason, *nearest)
         return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
-    strange = (f"It says {words}, which no passage mentions.",) if examined.strange else ()
+    unnamed = examined.strange and not any(doubt.grave for doubt in doubts)
+    strange = (f"It says {words}, which no passage mentions.",) if unnamed else ()
     reasons = (*((*_list_reasons(doubts), *strange) if grave else _list_reasons(examined.found)), *nearest)
     so = VerdictReason("said", quoted) if quoted else VerdictReason("so")
     altered = tuple(dict.fromkeys(doubt.because for doubt in doubts if doubt.binding))
@@ -312,8 +313,10 @@ def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
-    """Return a reason for each finding that is not `FOUND`, and one for all that are."""
-    missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
+    """Return a reason for each difference, once for each value, and one for all findings that are `FOUND`."""
+    both = {value for rule in found if rule.said and rule.instead for value in (rule.said, rule.instead)}
+    told = (rule for rule in found if (rule.said and rule.instead) or (rule.said or rule.instead) not in both)
+    missed = (rule.reason for rule in told if rule.outcome is not FindingOutcome.FOUND)
     quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
     return tuple(dict.fromkeys((*missed, *([f"The passages say {quotes}."] if quotes else []))))
 

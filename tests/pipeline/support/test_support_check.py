@@ -314,10 +314,11 @@ NEAREST = "The nearest sentence says “The mill closes in early March.”"
         ((MARCH,), True, 0.9, ["It says “sails”, which no passage mentions.", NEAREST]),
         ((MARCH, LATE), False, 0.9, ["It says “late”, but the passage says “early”.", NEAREST]),
         ((MARCH, LATE), False, 0.1, [LATE.reason, "It says “sails”, which no passage mentions.", NEAREST]),
+        ((LATE, replace(LATE, instead=""), replace(LATE, said="")), True, 0.9, [LATE.reason, NEAREST]),
         ((MARCH, GONE), False, 0.9, ["It says “Ruritania”, which no passage mentions.", NEAREST]),
         ((MARCH,), False, 0.9, ["The passages say “March”.", NEAREST]),
     ],
-    ids=["strange", "grave", "low score", "absent", "holds"],
+    ids=["strange", "grave", "low score", "one difference", "absent", "holds"],
 )
 def test_reasons_name_what_differs_and_the_nearest_sentence(
     found: tuple[RuleFinding, ...], score: float, reasons: list[str], *, strange: bool
