@@ -1,8 +1,8 @@
 """Split found passages into sentences that could be quoted, and classify what a question asks for.
 
 A line that ends in a colon forms one candidate with the list after it. Each item is also a candidate, read together
-with that line. A question is not a candidate, but part of the sentence after it. Code is offered only if nothing else
-was found.
+with that line. A question is not a candidate, but part of the sentence after it. Code is offered in whole blocks, and
+only if it is asked for or nothing else was found.
 """
 
 import json
@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
 from typing import Any
 
+from pipeline.support.analysis.proper_names import CAPITALISED_NOUNS
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
@@ -25,10 +26,17 @@ LEAST_WORDS = 5
 SENTENCE_ENDS = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
-_STEPS = lazy_compile(r"^[^\S\n]*\d{1,3}[.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
+_STEPS = lazy_compile(r"^[^\S\n]*[01][.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
 _LETTERED_ANSWER = lazy_compile(r"[?？؟]\W*\n\s*(?:A|Answer)\d{0,3}:\s+(?=\S)")
 _LINE = lazy_compile(r"\S.*\S")
 _HOW_TO = lazy_compile(r"\bhow (?:to|(?:do|can|should|must) (?:i|we|you|one))\b|\bsteps\b", re.IGNORECASE)
+_FOR_CODE = lazy_compile(
+    r"\b(?:commands?|code|snippet|syntax|script|shell|terminal|how (?:to|(?:do|can|should|must) (?:i|we|you|one)))\b",
+    re.IGNORECASE,
+)
+_CODE_BLOCK = lazy_compile(r"\S.*(?:\n+(?!(?<=\n\n)\S.*[:：]\n\n).*\S)*")  # to the next introduction
+_NAME = lazy_compile(r"(?<=[^\s.!?:] )[A-Z][\w&-]+(?: [A-Z][\w&-]+)*")
+_LEAST_NAME = 3  # letters
 _LETTER = lazy_compile(r"[^\W\d_]")
 _DIGIT = lazy_compile(r"[\d一二两三四五六七八九十百千万亿半]")
 _SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
@@ -49,13 +57,27 @@ class Candidate:
         return self.hit.passage.text[slice(*self.span)]
 
     @property
+    def is_fragment(self) -> bool:
+        """Return whether it is an item of the list that begins its passage, but neither a sentence nor labelled."""
+        text = self.hit.passage.text
+        above = text[: text.find("\n", self.span[1]) + 1 or None].splitlines()
+        listed = all(is_in_list(line, (0, 0)) for line in above if line.strip())
+        return listed and not (": " in self.text or self.text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS))
+
+    @property
     def context(self) -> str:
         """Return the text below its page's title, section and lead-in line."""
         return write_context(self.hit, self.lead, self.text)
 
     @property
-    def evidence(self) -> Evidence:
-        return Evidence(self.text, self.hit.passage, self.hit.document, self.span)
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return its words; those of an item below those of its lead, with the list's mark."""
+        text, spans = self.hit.passage.text, [self.span]
+        if self.lead:
+            start, line = text.rfind(self.lead, 0, self.span[0]), text.rfind("\n", 0, self.span[0]) + 1
+            line += len(text[line:]) - len(text[line:].lstrip())
+            spans = [(start, start + len(self.lead)), (line, self.span[1])]
+        return tuple(Evidence(text[slice(*span)], self.hit.passage, self.hit.document, span) for span in spans)
 
 
 def write_context(hit: Hit, *lines: str) -> str:
@@ -63,11 +85,62 @@ def write_context(hit: Hit, *lines: str) -> str:
     return "\n".join(filter(None, (hit.document.title, hit.passage.section, *lines)))
 
 
-def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
-    """Return the candidates of all hits, in the order of the hits and of their text."""
-    ranked = list(enumerate(hits))
-    prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
-    return tuple(found for rank, hit in prose or ranked for found in _find_in_passage(rank, hit))
+def find_candidates(hits: Sequence[Hit], question: str = "", around: Sequence[Hit] = ()) -> tuple[Candidate, ...]:
+    """Return the candidates of all hits, in the order of the hits and of their text.
+
+    If the passage before one is `around`, it is known whether its first list began there.
+    """
+    ranked, before = list(enumerate(hits)), {_place_after(hit, 1) for hit in (*hits, *around)}
+    coded = bool(_FOR_CODE.search(question)) or all(hit.passage.kind is PassageKind.CODE for hit in hits)
+    offered = ranked if coded else [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
+    found = (one for rank, hit in offered for one in _find_in_passage(rank, hit))
+    return tuple(one for one in found if not (_place_after(one.hit) in before and one.is_fragment))
+
+
+def _place_after(hit: Hit, passages: int = 0) -> tuple[str, str, str, int]:
+    passage = hit.passage
+    return passage.corpus, passage.document, passage.section, passage.position + passages
+
+
+def keep_named(hits: Sequence[Hit], question: str, language: str) -> Sequence[Hit]:
+    """Return only the hits that may be about the names in a question: "at Ketel".
+
+    If corpora or top folders are named so, these are theirs and those that mention the name. Otherwise they are all of
+    the corpora of which any mentions it.
+    """
+    for match in () if language in CAPITALISED_NOUNS else _NAME.finditer(question):
+        name = " ".join(_fold_words(match[0]))
+        if is_date(name) or name in stop_words():
+            continue
+        owned = [hit for hit in hits if any(map(partial(_is_named, name), _list_shelves(hit)))]
+        texts = (" ".join(_fold_words(write_context(hit, hit.passage.text))) for hit in hits)
+        mentioning = [hit for hit, text in zip(hits, texts, strict=True) if f" {name} " in f" {text} "]
+        corpora = {hit.passage.corpus for hit in mentioning}
+        kept = [hit for hit in hits if hit in owned or (hit in mentioning if owned else hit.passage.corpus in corpora)]
+        hits = kept or hits
+    return hits
+
+
+def is_contrary(candidate: Candidate, question: str) -> bool:
+    """Return whether a candidate is about the opposite of what is asked about: the second keeper, not the first."""
+    asked, said, context = (f" {_space_caseless(text)} " for text in (question, candidate.text, candidate.context))
+    pairs = (pair.split() for pair in load_table("answer_types.json")["opposites"])
+    return any(
+        f" {one} " in asked and f" {one} " not in context and f" {other} " in said and f" {other} " not in asked
+        for pair in pairs
+        for one, other in (pair, pair[::-1])
+    )
+
+
+def _list_shelves(hit: Hit) -> Sequence[str]:
+    """Return the name of a hit's corpus, and that of its document's top folder, if it is in one."""
+    folder, _, file = hit.passage.document.partition("/")
+    return [hit.passage.corpus, *([folder] if file else [])]
+
+
+def _is_named(name: str, shelf: str) -> bool:
+    one, other = name.replace(" ", ""), "".join(_fold_words(shelf))
+    return len(min(one, other, key=len)) >= _LEAST_NAME and (one.startswith(other) or other.startswith(one))
 
 
 def widen_steps(candidate: Candidate) -> Candidate:
@@ -110,6 +183,10 @@ def asks_for_steps(question: str) -> bool:
 
 def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
     text, spans = hit.passage.text, find_quotable_spans(hit.passage)
+    if hit.passage.kind is PassageKind.CODE:
+        blocks = (block for block in _CODE_BLOCK.finditer(text) if _LETTER.search(block[0]))
+        yield from (Candidate(hit, rank, block.span()) for block in blocks if not block[0].endswith(_COLON))
+        return
     lead, asked_at = "", -1
     for place, (start, end) in enumerate(spans):
         words = text[start:end]

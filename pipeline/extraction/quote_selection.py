@@ -1,8 +1,8 @@
 """Select the candidates to quote: the best one, those that contradict it, and those that add to it.
 
 If another document contradicts the best, both come first, the newer before the older, each with its page and date.
-Candidates that overlap or repeat a chosen one are dropped. A list item, and a sentence that opens with "It" or "They",
-get a note with their page and section.
+Candidates that overlap or repeat a chosen one are dropped; the pages of copies are cited, too. A list item comes with
+its introduction. Without one it gets a note with page and section, as does a sentence that opens with "It" or "They".
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from pipeline.extraction.answer_ranking import ScoredCandidate
 from pipeline.extraction.candidates import (
@@ -25,13 +25,14 @@ from pipeline.extraction.candidates import (
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.support.rules import FindingOutcome, check_rules
-from pipeline.support.support_check import write_rows
+from pipeline.support.support_check import is_in_list, write_rows
 from pipeline.types import CitedSentence
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
 from storage.types import PassageKind
 
+MOST_COPIES = 3  # other pages with the same sentence that are cited
 MOST_COMPARED = 12  # how many of the best candidates may be quoted
 SAME_SHARE = 0.85  # the least share of all terms that two sentences share if one repeats the other
 ALIKE_SHARES = (0.6, 0.5)
@@ -148,17 +149,23 @@ def select_quotes(
     opening += _find_additions(opening, parts, limit, language) if len(opening) == 1 else []
     rest = _find_additions(opening, good, max(0, limit - len(opening)), language)
     quoted = [*opening, *sorted(rest, key=lambda quote: (_document_of(quote) != _document_of(best), _order_key(quote)))]
-    return tuple(
-        CitedSentence(
-            text=write_rows(one.text, one.hit.passage.kind),
-            evidence=(one.evidence,),
-            note=footnotes.write_dated_note(one.hit.document)
-            if one in disputed
-            else _describe_place(one, before, language),
-            paragraph=before is not None and (one in disputed or "\n" in f"{before.text}{one.text}"),
+    sentences = list[CitedSentence]()
+    for before, one in zip([None, *quoted], quoted, strict=False):
+        if before and one.lead and (one.lead, one.hit.passage.id) == (before.lead, before.hit.passage.id):
+            last, item = sentences.pop(), one.evidence[-1]
+            sentences.append(replace(last, text=f"{last.text}\n{item.text}", evidence=(*last.evidence, item)))
+            continue
+        listed = "\n".join(piece.text for piece in one.evidence)
+        text = listed if one.lead else write_rows(one.text, one.hit.passage.kind)
+        apart = one in disputed or PassageKind.TABLE in {each.hit.passage.kind for each in (before, one) if each}
+        note = (
+            footnotes.write_dated_note(one.hit.document) if one in disputed else _describe_place(one, before, language)
         )
-        for before, one in zip([None, *quoted], quoted, strict=False)
-    )
+        copies = (other.candidate.evidence for other in ranked if _is_copy(other.candidate, one))
+        evidence = (*one.evidence, *(piece for pieces in islice(copies, MOST_COPIES) for piece in pieces))
+        paragraph = bool(sentences) and (apart or "\n" in f"{sentences[-1].text}{text}")
+        sentences.append(CitedSentence(text, evidence, note, paragraph=paragraph))
+    return tuple(sentences)
 
 
 def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) -> list[Candidate]:
@@ -169,9 +176,11 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
     statement = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}
     for other in others:
-        document = _document_of(other)
-        if document != _document_of(best) and is_contradiction(statement, parse_statement(other.text, language)):
-            rivals.setdefault(document, other)
+        document, said = _document_of(other), list(rivals.values())
+        if document == _document_of(best) or document in rivals or _repeats(other, said, language):
+            continue
+        if is_contradiction(statement, parse_statement(other.text, language)):
+            rivals[document] = other
     return list(rivals.values())
 
 
@@ -183,7 +192,7 @@ def _find_additions(
     for other in others:
         if len(chosen) == len(opening) + limit:
             break
-        if not any(_is_overlapping(other, quote) or _is_repeated(other, quote, language) for quote in chosen):
+        if not (any(_is_overlapping(other, quote) for quote in chosen) or _repeats(other, chosen, language)):
             chosen.append(other)
     return chosen[len(opening) :]
 
@@ -207,13 +216,21 @@ def _is_overlapping(one: Candidate, other: Candidate) -> bool:
     return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
 
 
-def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
-    return is_repetition(parse_statement(one.text, language), parse_statement(other.text, language))
+def _repeats(one: Candidate, others: Sequence[Candidate], language: str) -> bool:
+    statement = parse_statement(one.text, language)
+    return any(is_repetition(statement, parse_statement(other.text, language)) for other in others)
+
+
+def _is_copy(one: Candidate, other: Candidate) -> bool:
+    """Return whether another document has the same words, with the same introduction."""
+    same = (one.lead, one.text.split()) == (other.lead, other.text.split())
+    return same and _document_of(one) != _document_of(other)
 
 
 def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
-    """Return the page and section of a list item alone, or of a pronoun that the previous quote does not explain."""
-    leans = bool(candidate.lead) or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
+    """Return the page and section of a bare list item, or of a pronoun that the previous quote does not explain."""
+    leans = is_in_list(candidate.hit.passage.text, candidate.span) and "\n" not in candidate.text and not candidate.lead
+    leans = leans or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
 
 

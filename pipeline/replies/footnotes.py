@@ -32,18 +32,21 @@ def is_own_note(note: str, evidence: Evidence) -> bool:
 
 
 def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
-    """Number the footnotes of a reply. The numbers stay the same if more sentences are appended."""
-    by_passage: dict[str, list[Evidence]] = {}
-    for evidence in (piece for sentence in sentences for piece in sentence.evidence):
-        by_passage.setdefault(evidence.passage.id, []).append(evidence)
-    numbers = {passage_id: place for place, passage_id in enumerate(by_passage, start=1)}
-    answered = []
+    """Number the footnotes of a reply. The numbers stay the same if more sentences are appended.
+
+    Passages that a sentence cites for the same words share a number.
+    """
+    by_passage, numbers, answered = dict[str, list[Evidence]](), dict[str, int](), list[AnsweredSentence]()
     for said in sentences:
-        cited = sorted({numbers[evidence.passage.id] for evidence in said.evidence})
-        answered.append(AnsweredSentence(said.text, tuple(cited), note=said.note, paragraph=said.paragraph))
-    return tuple(answered), tuple(
-        _build_citation(numbers[passage_id], pieces) for passage_id, pieces in by_passage.items()
-    )
+        same = dict[str, int]()
+        for piece in said.evidence:
+            words, new = " ".join(piece.text.split()), max(numbers.values(), default=0) + 1
+            same.setdefault(words, numbers.setdefault(piece.passage.id, same.get(words, new)))
+            by_passage.setdefault(piece.passage.id, []).append(piece)
+        cited = tuple(sorted({numbers[piece.passage.id] for piece in said.evidence}))
+        answered.append(AnsweredSentence(said.text, cited, note=said.note, paragraph=said.paragraph))
+    listed = sorted(by_passage.items(), key=lambda item: numbers[item[0]])
+    return tuple(answered), tuple(_build_citation(numbers[passage_id], pieces) for passage_id, pieces in listed)
 
 
 def quote_spans(text: str, spans: Iterable[Span]) -> str:

@@ -24,7 +24,7 @@ from pipeline.extraction.answer_ranking import (
     score_candidates,
     weigh_question,
 )
-from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates
+from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates, is_contrary, keep_named
 from pipeline.extraction.designations import is_about_others
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
@@ -63,7 +63,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     """Rank the sentences in the first `passages` hits of each corpus. The corpus likeliest to answer comes first."""
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
-    for hit in hits:
+    for hit in keep_named(hits, question.text, find_answer_language(talk.question, hits)):
         corpora.setdefault(hit.passage.corpus, []).append(hit)
     shelves = list(corpora.values())[:MOST_CORPORA] or [[]]
     nearest = [tuple(shelf[: WIDER * passages]) for shelf in shelves]
@@ -91,7 +91,7 @@ async def _rank_corpus(
     weight = REPLACED if question.varied else BORROWED
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     read = await read_passages(question.query, language, readable, kit, shares)
-    ranked = await kit.run_in_thread(_score_unread, reading, readable, read)
+    ranked = await kit.run_in_thread(_score_unread, reading, readable, read, hits)
     if question.varied:
         ranked = _keep_varied(ranked, question.varied, language) or ranked
     texts = {scored.candidate.context: scored.candidate.text for scored in ranked}
@@ -110,11 +110,13 @@ async def _rank_corpus(
 
 
 def _score_unread(
-    question: ScoredQuestion, hits: Sequence[Hit], read: Mapping[str, float]
+    question: ScoredQuestion, hits: Sequence[Hit], read: Mapping[str, float], around: Sequence[Hit]
 ) -> Sequence[ScoredCandidate]:
     """Score the candidates of the hits, or if any were read, of those that were."""
-    candidates = find_candidates([hit for hit in hits if hit.passage.id in read] if read else hits)
-    return score_candidates(question, [one for one in candidates if not is_about_others(one, question.text)], read)
+    hits = [hit for hit in hits if hit.passage.id in read] if read else hits
+    text = question.text
+    candidates = (one for one in find_candidates(hits, text, around) if not is_contrary(one, text))
+    return score_candidates(question, [one for one in candidates if not is_about_others(one, text)], read)
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:
@@ -148,7 +150,7 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) 
         if quotes.chance < ANSWER_THRESHOLD:
             return
         first, *_ = await kit.run_in_thread(quotes.select, 1)
-        if _stands_alone(first.evidence[0], quotes.question.language):
+        if first.text == first.evidence[0].text and _stands_alone(first.evidence[0], quotes.question.language):
             kit.quote(first.evidence[0])
     except Exception as error:  # noqa: BLE001 - a failed interim quotation must not fail the answer
         log.warning("interim quotation failed: %s", error)

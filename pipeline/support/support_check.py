@@ -36,6 +36,8 @@ _CONNECTIVES = tuple(
     )
 )  # fmt: skip
 _LONGEST_CONNECTIVE = max(map(len, _CONNECTIVES))
+FENCE = "```"
+_CODE_LEAD = lazy_compile(r"\S.*[:：]\n\n")
 _MARKED_LINE = lazy_compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
 
 
@@ -261,7 +263,20 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     quotation: "the office closes early" does not quote "Nobody knows whether the office closes early".
     """
     wanted = _normalise_space(sentence)
-    return next((passage.id for passage in passages if wanted and _has_run(passage, wanted, _normalise_space)), "")
+    runs = (one.id for one in passages if wanted and _has_run(one, wanted, _normalise_space))
+    return next(runs, "") or next((one.id for one in passages if _has_items(one, sentence)), "")
+
+
+def _has_items(passage: Passage, quoted: str) -> bool:
+    """Return whether lines are a passage's line that ends in a colon and items of the list below it, in order."""
+    text, (lead, *items) = passage.text, quoted.split("\n")
+    spans, at = find_quotable_spans(passage), 0
+    starts = [place for place, span in enumerate(spans) if items and text[slice(*span)] == lead]
+    for start, end in spans[starts[0] + 1 :] if starts and lead.endswith((":", "：")) else ():
+        if not is_in_list(text, (start, end)) or at == len(items):
+            break
+        at += text[text.rfind("\n", 0, start) + 1 : end].strip() == items[at]
+    return bool(items) and at == len(items)
 
 
 def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
@@ -327,8 +342,12 @@ def _list_differences(found: Sequence[RuleFinding], nearest: tuple[str, ...]) ->
 
 
 def write_rows(text: str, kind: PassageKind) -> str:
-    """Return a quoted text as it is shown: rows of a table as prose, anything else unchanged."""
-    return "\n".join(map(write_row, text.split("\n"))) if kind is PassageKind.TABLE else text
+    """Return a quoted text as it is shown: a table's rows with marks between cells, code between fences."""
+    if kind is PassageKind.TABLE:
+        return "\n".join(map(write_row, text.split("\n")))
+    lead = _CODE_LEAD.match(text)
+    code = text[lead.end() if lead else 0 :]
+    return text if kind is PassageKind.PROSE or FENCE in text else f"{text[: -len(code)]}{FENCE}\n{code}\n{FENCE}"
 
 
 def _normalise_space(text: str) -> str:

@@ -19,6 +19,8 @@ from pipeline.extraction.quote_selection import (
     parse_statement,
     select_quotes,
 )
+from pipeline.replies.footnotes import number_footnotes
+from pipeline.support.support_check import find_verbatim_passage
 from storage.types import Hit, PassageKind
 from tests.pipeline.world import hit
 
@@ -79,16 +81,16 @@ def test_table_row_with_fewer_question_words_is_not_quoted() -> None:
     rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
-    assert quote(named) == ["Pump B: price 349 euros"]
-    assert quote(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
+    assert quote(named) == ["Pump B | Price: 349 euros"]
+    assert quote(scored) == ["Pump B | Price: 349 euros", "Pump A | Price: 199 euros"]
 
 
 def test_requested_table_row_is_quoted() -> None:
     rows = hit("These are the fares:\nTo: Vik; Price: 4 crowns\nTo: Lundey; Price: 9 crowns", kind=PassageKind.TABLE)
     best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
-    whole = "These are the fares:\nVik: price 4 crowns\nLundey: price 9 crowns"
+    whole = "These are the fares:\nVik | Price: 4 crowns\nLundey | Price: 9 crowns"
     assert [quote.text for quote in select_quotes(best, 1, "en", question="What is the fare to Vik?")] == [
-        "Vik: price 4 crowns"
+        "Vik | Price: 4 crowns"
     ]
     assert [quote.text for quote in select_quotes(best, 1, "en", question="What is the fare?")] == [whole]
     assert [quote.text for quote in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
@@ -129,11 +131,33 @@ def test_list_starts_a_paragraph() -> None:
 
 
 def test_opening_pronoun_and_lone_item_get_a_note_with_page_and_section() -> None:
-    page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
-    sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
+    page = hit("It ends here.\n\n- Bring a badge.", title="Office", section="Hours")
+    sentences = select_quotes(ranked([page], "It ends here.", "Bring a badge."), 3, "en")
     assert [(sentence.text, sentence.note) for sentence in sentences] == [
         ("It ends here.", "Office › Hours"),
-        ("a badge", "Office › Hours"),
+        ("Bring a badge.", "Office › Hours"),
+    ]
+
+
+def test_list_items_are_quoted_below_their_introduction() -> None:
+    page = hit("Bring with you:\n\n- a badge\n- a laptop\n- a hat\n\nIt ends here.", title="Office")
+    one, other = select_quotes(ranked([page], "a hat", "a badge", "It ends here."), 3, "en")
+    assert (one.text, one.note) == ("Bring with you:\n- a hat\n- a badge", "")
+    assert [piece.text for piece in one.evidence] == ["Bring with you:", "- a hat", "- a badge"]
+    assert other.paragraph
+    assert find_verbatim_passage("Bring with you:\n- a badge\n- a hat", [page.passage]) == page.passage.id
+    assert not find_verbatim_passage("Bring with you:\n- a badge\n- a coat", [page.passage])
+    assert not find_verbatim_passage("Bring with you:\n- a badge\nIt ends here.", [page.passage])
+
+
+def test_pages_with_the_same_sentence_share_a_footnote() -> None:
+    pages = [hit(f"The fee is 20 euros. Ask Tove about {key}.", key=key, title=key) for key in ("boats", "oars")]
+    (said,) = select_quotes(ranked(pages, "The fee is 20 euros."), 3, "en")
+    (sentence,), citations = number_footnotes([said])
+    assert sentence.citations == (1,)
+    assert [(one.number, one.title, one.quote) for one in citations] == [
+        (1, "boats", "The fee is 20 euros."),
+        (1, "oars", "The fee is 20 euros."),
     ]
 
 

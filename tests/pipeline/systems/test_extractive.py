@@ -148,7 +148,7 @@ PUMPS = "\n".join(
 @pytest.mark.parametrize(
     ("page", "asked", "known", "unknown", "said"),
     [
-        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump {} cost", "A", "D", "Pump A: price 199 euros"),
+        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump {} cost", "A", "D", "Pump A | Price: 199 euros"),
         (
             hit("Pump A costs 199 euros.\n\nPump B costs 349 euros.", title="Pumps"),
             *("Pump {} cost", "A", "D", "Pump A costs 199 euros."),
@@ -211,3 +211,68 @@ async def test_how_to_question_gets_every_step() -> None:
     page = hit(STEPS, title="Laptops", section="How to set up a laptop")
     outcome = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))
     assert answered(outcome) == [STEPS]
+
+
+def of_corpus(name: str, found: Hit) -> Hit:
+    passage = replace(found.passage, id=f"{name}:{found.passage.id}", corpus=name)
+    return replace(found, passage=passage, document=replace(found.document, corpus=name))
+
+
+KETELS = hit("The main keeper gets 16 days of boat leave.", key="ketel/l.md", title="Boat leave at Ketel Boats")
+LUNDS = hit("The second keeper gets six days of boat leave.", key="lund/leave.md", title="Boat leave")
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [of_corpus("ketel", KETELS), of_corpus("lund", LUNDS)],
+        [KETELS, of_corpus("lund", LUNDS)],
+        [replace(KETELS, document=replace(KETELS.document, title="Boat leave")), LUNDS],
+    ],
+    ids=["names of corpora", "title", "folders"],
+)
+@pytest.mark.parametrize(("firm", "page"), [("Ketel", KETELS), ("Lund", LUNDS)])
+async def test_named_firm_is_in_the_cited_pages(pages: list[Hit], firm: str, page: Hit) -> None:
+    asked = question(f"How many days of boat leave does the second keeper get at {firm}?")
+    outcome = await run(answer, asked, Shelf(pages))
+    assert {citation.document for citation in outcome.answer.citations} <= {page.passage.document}
+
+
+async def test_firm_that_no_page_names_does_not_matter() -> None:
+    outcome = await run(answer, question("How many days of leave has everyone at Skarholm?"), SHELF)
+    assert answered(outcome)[0] == "Everyone has 25 days of leave."
+
+
+CODE = hit(
+    "To roll back a release:\n\nboatctl release rollback --to previous\nboatctl release status\n\n"
+    "To see which release runs:\n\nboatctl release status",
+    title="Releases",
+    kind=PassageKind.CODE,
+)
+RELEASES = hit("A release is made every Tuesday. It can be rolled back.", key="r.md", title="Releases")
+
+
+@pytest.mark.parametrize("text", ["Which command rolls back a release?", "How do I roll back a release?"])
+async def test_code_answers_in_a_block(text: str) -> None:
+    outcome = await run(answer, question(text), Shelf([CODE, RELEASES]))
+    assert (
+        "To roll back a release:\n\n```\nboatctl release rollback --to previous\nboatctl release status\n```"
+        in answered(outcome)
+    )
+
+
+async def test_code_is_not_quoted_if_it_is_not_asked_for() -> None:
+    outcome = await run(answer, question("When is a release made?"), Shelf([CODE, RELEASES]))
+    assert answered(outcome) == ["A release is made every Tuesday."]
+
+
+async def test_opposite_of_what_is_asked_about_is_not_quoted() -> None:
+    page = hit("The primary keeper gets 16 days of leave. The secondary keeper gets six days of leave.", title="Leave")
+    outcome = await run(answer, question("How many days of leave does the secondary keeper get?"), Shelf([page]))
+    assert answered(outcome) == ["The secondary keeper gets six days of leave."]
+
+
+async def test_end_of_a_list_is_not_quoted_for_its_steps() -> None:
+    page = hit("3. Read a page.\n4. Restart the laptop to set it up.\n5. Go home.", title="How to set up a laptop")
+    outcome = await run(answer, question("How do I set up a laptop?"), Shelf([page]))
+    assert answered(outcome)[0] == "Restart the laptop to set it up."
