@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bot.views.catalog import split_code
 from bot.views.sanitize import sanitize_url, strip_invisible
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -101,7 +102,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"moment": format_moment, "web": sanitize_url, "number": _show_number, "facts": _list_facts}
+    shown = {"moment": format_moment, "web": sanitize_url, "number": _show_number, "facts": _list_facts}
+    environment.filters |= {**shown, "code": split_code}
     environment.globals |= {
         "path": make_path,
         "query": make_query,

@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 
 from bot.types import Failure
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
 
@@ -126,14 +127,20 @@ def list_asked_claims(answer: Answer) -> tuple[CheckedClaim, ...]:
 def render_sentence(sentence: AnsweredSentence) -> str:
     """Return a sentence of an answer with its note and footnote marks."""
     note = f"({sentence.note}) " if sentence.note else ""
-    before = "\n\n" if sentence.paragraph else " "
-    return f"{before}{note}{sentence.text} {render_marks(sentence.citations)}"
+    before, after = "\n\n" if sentence.paragraph else " ", " " if split_code(sentence.text)[-1] else "\n"
+    return f"{before}{note}{sentence.text}{after}{render_marks(sentence.citations)}"
+
+
+def split_code(text: str) -> Sequence[str]:
+    """Split a text into prose and blocks of code, without their fences: every second piece is code."""
+    return _FENCED.split(text)
 
 
 def render_marks(numbers: Iterable[int]) -> str:
     return "".join(f"[{number}]" for number in numbers)
 
 
+_FENCED = lazy_compile(r"(?<![^\n])```\n(.+?\n)```(?![^\n])", re.DOTALL)
 _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "absent": ("said",),
     "contradicted": ("said", "instead"),

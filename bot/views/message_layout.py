@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from enum import StrEnum
 
-from bot.views.catalog import render_marks, render_sentence, translate
+from bot.views.catalog import render_marks, render_sentence, split_code, translate
 from bot.views.sanitize import sanitize_url
 from bot.views.turn_view import Button, ClaimCard, EvidenceItem, EvidenceView, ShownSource, ShownVerdict, View
 from pipeline.types import AnsweredSentence
@@ -48,6 +48,7 @@ class TextStyle(StrEnum):
     TITLE = "title"  # a page's title, linked to its address if it has one
     DETAIL = "detail"  # a section or a date
     QUOTE = "quote"
+    CODE = "code"  # lines that end with a line break, shown as a block of code
     PERSON = "person"  # the platform's id of a person to mention; never split
 
 
@@ -179,8 +180,12 @@ def _build_paragraphs(sentences: Iterable[AnsweredSentence]) -> Iterator[ViewBlo
 def _build_sentence(sentence: AnsweredSentence, *, first: bool) -> Group:
     before = () if first else (TextRun(" "),)
     note = (TextRun(f"({sentence.note}) ", TextStyle.NOTE),) if sentence.note else ()
-    marks = (TextRun(" "), *(_build_mark(number) for number in sentence.citations)) if sentence.citations else ()
-    return (*before, *note, TextRun(sentence.text), *marks)
+    text = tuple(TextRun(piece, _STYLES[place % 2]) for place, piece in enumerate(split_code(sentence.text)) if piece)
+    gap = (TextRun(" "),) if text and sentence.citations and text[-1].style is TextStyle.PLAIN else ()
+    return (*before, *note, *text, *gap, *map(_build_mark, sentence.citations))
+
+
+_STYLES = (TextStyle.PLAIN, TextStyle.CODE)
 
 
 def _build_mark(number: int) -> TextRun:

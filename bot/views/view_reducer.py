@@ -138,7 +138,7 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
 def _show_verdict(checked: CheckedClaim, citations: Sequence[Citation], language: str) -> ShownVerdict:
     """Return a claim with its verdict, the reason, and the footnotes of its evidence or of the nearest passages."""
     shown = {*checked.evidence, *checked.looked_at}
-    numbers = tuple(citation.number for citation in citations if citation.passage_id in shown)
+    numbers = tuple(dict.fromkeys(citation.number for citation in citations if citation.passage_id in shown))
     reason = render_reason(checked, language, citations)
     return ShownVerdict(render_verdict(checked.verdict, language), checked.claim.text, reason, numbers)
 

@@ -88,13 +88,15 @@ def write_context(hit: Hit, *lines: str) -> str:
 def find_candidates(hits: Sequence[Hit], question: str = "", around: Sequence[Hit] = ()) -> tuple[Candidate, ...]:
     """Return the candidates of all hits, in the order of the hits and of their text.
 
-    If the passage before one is `around`, it is known whether its first list began there.
+    Those about the opposite of what is asked about are left out, and so are fragments of lists that begin in a passage
+    that was found, too, or is `around`.
     """
     ranked, before = list(enumerate(hits)), {_place_after(hit, 1) for hit in (*hits, *around)}
     coded = bool(_FOR_CODE.search(question)) or all(hit.passage.kind is PassageKind.CODE for hit in hits)
     offered = ranked if coded else [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
     found = (one for rank, hit in offered for one in _find_in_passage(rank, hit))
-    return tuple(one for one in found if not (_place_after(one.hit) in before and one.is_fragment))
+    whole = (one for one in found if not (_place_after(one.hit) in before and one.is_fragment))
+    return tuple(one for one in whole if not _is_contrary(one, question))
 
 
 def _place_after(hit: Hit, passages: int = 0) -> tuple[str, str, str, int]:
@@ -121,7 +123,7 @@ def keep_named(hits: Sequence[Hit], question: str, language: str) -> Sequence[Hi
     return hits
 
 
-def is_contrary(candidate: Candidate, question: str) -> bool:
+def _is_contrary(candidate: Candidate, question: str) -> bool:
     """Return whether a candidate is about the opposite of what is asked about: the second keeper, not the first."""
     asked, said, context = (f" {_space_caseless(text)} " for text in (question, candidate.text, candidate.context))
     pairs = (pair.split() for pair in load_table("answer_types.json")["opposites"])

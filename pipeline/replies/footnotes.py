@@ -32,10 +32,7 @@ def is_own_note(note: str, evidence: Evidence) -> bool:
 
 
 def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
-    """Number the footnotes of a reply. The numbers stay the same if more sentences are appended.
-
-    Passages that a sentence cites for the same words share a number.
-    """
+    """Number the footnotes of a reply. Appended sentences change none. Passages cited for the same words share one."""
     by_passage, numbers, answered = dict[str, list[Evidence]](), dict[str, int](), list[AnsweredSentence]()
     for said in sentences:
         same = dict[str, int]()

@@ -24,7 +24,7 @@ from pipeline.extraction.answer_ranking import (
     score_candidates,
     weigh_question,
 )
-from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates, is_contrary, keep_named
+from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates, keep_named
 from pipeline.extraction.designations import is_about_others
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
@@ -113,10 +113,10 @@ def _score_unread(
     question: ScoredQuestion, hits: Sequence[Hit], read: Mapping[str, float], around: Sequence[Hit]
 ) -> Sequence[ScoredCandidate]:
     """Score the candidates of the hits, or if any were read, of those that were."""
-    hits = [hit for hit in hits if hit.passage.id in read] if read else hits
-    text = question.text
-    candidates = (one for one in find_candidates(hits, text, around) if not is_contrary(one, text))
-    return score_candidates(question, [one for one in candidates if not is_about_others(one, text)], read)
+    candidates = find_candidates(
+        [hit for hit in hits if hit.passage.id in read] if read else hits, question.text, around
+    )
+    return score_candidates(question, [one for one in candidates if not is_about_others(one, question.text)], read)
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:

@@ -161,7 +161,7 @@ class ExamExample:
 
     def is_right(self, scored: ScoredCandidate) -> bool:
         """Return whether a candidate answers the question."""
-        quote = CitedSentence(scored.candidate.text, (scored.candidate.evidence,))
+        quote = CitedSentence(scored.candidate.text, scored.candidate.evidence)
         return self.answerable and self.outcome.posed.answered_by(quote)
 
     def rescore(self, weights: RegimeWeights) -> "ExamExample":

@@ -45,16 +45,17 @@ def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
     return body
 
 
-def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
+def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False, quoted: bool = True) -> RenderableType:
     """Render one source: page, address, and the quote or the `whole` passage."""
-    text = sanitize_text(citation.passage_text) if whole else f"“{sanitize_text(citation.quote)}”"
+    quote = f"“{sanitize_text(citation.quote)}”" if quoted else ""
+    text = sanitize_text(citation.passage_text) if whole else quote
     address = citation.url or f"{citation.corpus}: {citation.document}"
     lines = [
         _render_title(citation.title, citation.section, format_date(citation.date, zone)),
         _render_link(address),
         Text(text, style="italic" if not whole else ""),
     ]
-    return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(*lines))
+    return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(*filter(None, lines)))
 
 
 def render_sources(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
@@ -91,7 +92,10 @@ def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[Rendera
         total = len(answer.sentences) + answer.withheld
         parts += [Text(), Text(render_left_out(answer.withheld, total, language), style="dim")]
     if answer.citations:
-        parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in answer.citations)]
+        numbers = [0, *(citation.number for citation in answer.citations)]
+        new = zip(answer.citations, numbers, strict=False)
+        sources = (render_source(one, zone=zone, quoted=one.number != before) for one, before in new)
+        parts += [Text(), *separate_blocks(sources)]
     if answer.status is Status.ABSTAINED and answer.nearest:
         parts += [Text(), Text(translate("nearest", language)), *(_render_nearest(hit) for hit in answer.nearest)]
     return parts

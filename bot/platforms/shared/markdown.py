@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bot.views.message_layout import MessagePart, PartKind, TextRun, TextStyle
-from bot.views.sanitize import sanitize_url
+from bot.views.sanitize import WORD_JOINER, sanitize_url, strip_invisible
 
 _SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
 _BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
@@ -38,17 +38,26 @@ class MarkdownDialect:
         for run in part.runs:
             prefix = _QUOTATION if run.style is TextStyle.QUOTE else self.subtext if part.kind in _SMALL else ""
             shown = format_mention(run) or self._render_run(run, part.kind)
+            text += "\n" * (run.style is TextStyle.CODE and not text.endswith("\n"))
             text += _prefix_each_line(shown, prefix, begins=not text or text.endswith("\n"))
         return text.strip("\n") if text.strip() else ""
 
     def _render_run(self, run: TextRun, kind: PartKind) -> str:
         if run.url:
             return self.format_link(run.text, run.url)
+        if run.style is TextStyle.CODE:
+            return fence_code(run.text)
         text = self.escape(run.text)
         if kind in _BOLD:
             return _wrap_each_line("**", text)
         italic = run.style is TextStyle.NOTE or (kind in _SMALL and not self.subtext)
         return _wrap_each_line("*", text) if italic else text
+
+
+def fence_code(text: str) -> str:
+    """Return lines as a block of code, in which chat clients make no mention, link or format."""
+    shown = strip_invisible(text).strip("\n").replace("```", WORD_JOINER.join("```"))
+    return f"```\n{shown}\n```\n"
 
 
 def _wrap_each_line(mark: str, text: str) -> str:

@@ -22,7 +22,7 @@ from bot.views.message_layout import (
     paginate_view,
     split_text,
 )
-from bot.views.sanitize import WORD_JOINER, count_units, defang_text, sanitize_url
+from bot.views.sanitize import WORD_JOINER, count_units, defang_text, sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 from storage.language.lazy_pattern import lazy_compile
 
@@ -85,6 +85,7 @@ _PARTS: dict[PartKind, JsonObject] = {
     PartKind.NOTICE: {"bold": True},
 }
 _RUNS: dict[TextStyle, JsonObject] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
+_ELEMENTS = {TextStyle.QUOTE: "rich_text_quote", TextStyle.CODE: "rich_text_preformatted"}
 _LONGEST_URL = 3_000
 PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 
@@ -93,25 +94,21 @@ def build_rich_text(part: MessagePart) -> JsonObject | None:
     """Return a part as a block of rich text; None if nothing of it is visible."""
     elements = [
         element
-        for quote, runs in groupby(part.runs, _is_quote)
-        if (element := _build_element(runs, part.kind, quote=quote))
+        for kind, runs in groupby(part.runs, lambda run: _ELEMENTS.get(run.style, "rich_text_section"))
+        if (element := _build_element(runs, part.kind, kind))
     ]
     return {"type": "rich_text", "elements": elements} if elements else None
 
 
-def _is_quote(run: TextRun) -> bool:
-    return run.style is TextStyle.QUOTE
-
-
-def _build_element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> JsonObject | None:
-    inline = list(_trim_line_breaks([element for run in runs if (element := _build_inline(run, _PARTS.get(kind, {})))]))
-    return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
+def _build_element(runs: Iterable[TextRun], kind: PartKind, element: str) -> JsonObject | None:
+    inline = list(_trim_line_breaks([built for run in runs if (built := _build_inline(run, _PARTS.get(kind, {})))]))
+    return {"type": element, "elements": inline} if inline else None
 
 
 def _build_inline(run: TextRun, style: JsonObject) -> JsonObject | None:
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         return {"type": "user", "user_id": run.text}
-    text = defang_text(run.text)
+    text = strip_invisible(run.text) if run.style is TextStyle.CODE else defang_text(run.text)
     if not text:
         return None
     linked = run.url and len(run.url) <= _LONGEST_URL

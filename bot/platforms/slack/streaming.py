@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.api_client import PATIENCE
+from bot.platforms.shared.markdown import fence_code
 from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.slack.client import (
     APPEND_STREAM,
@@ -18,7 +19,7 @@ from bot.platforms.slack.client import (
 )
 from bot.platforms.slack.messages import CARD_STATES, build_actions, escape_markdown, escape_mrkdwn
 from bot.types import Question
-from bot.views.catalog import translate
+from bot.views.catalog import split_code, translate
 from bot.views.message_layout import split_text
 from bot.views.sanitize import count_units
 from bot.views.turn_view import ClaimCard, ShownSource, View
@@ -120,7 +121,15 @@ def _sentence_chunk(sentence: AnsweredSentence) -> str:
     before = "\n\n" if sentence.paragraph else " "
     note = f"{escape_markdown(f'({sentence.note})')} " if sentence.note else ""
     marks = "".join(escape_markdown(f"[{number}]") for number in sentence.citations)
-    return f"{before}{note}{escape_markdown(sentence.text)}{' ' if marks else ''}{marks}"
+    pieces = enumerate(split_code(sentence.text))
+    text = "".join(fence_code(piece) if at % 2 else _keep_lines(escape_markdown(piece)) for at, piece in pieces)
+    gap = " " if marks and not text.endswith("\n") else ""
+    return f"{before}{note}{text}{gap}{marks}"
+
+
+def _keep_lines(text: str) -> str:
+    """Return escaped text whose line breaks are hard, as Markdown joins lines otherwise."""
+    return text.replace("\n", "  \n")
 
 
 def _count_bytes(card: JsonObject, name: str) -> int:

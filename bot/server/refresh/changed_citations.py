@@ -37,7 +37,10 @@ class LostSentence:
 
 async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, question: str) -> list[LostSentence]:
     """Check the sentences whose passages changed, and return those that no longer hold."""
-    cited = {citation.number: citation for citation in answer.citations}
+    ordered = sorted(answer.citations, key=lambda citation: _find_standing(citation, pages) is not None)
+    cited = {
+        citation.number: citation for citation in ordered
+    }  # of pages that share a number, one that has not changed
     changed = {number for number, one in cited.items() if not _find_standing(one, pages)}
     lost = list[LostSentence]()
     for sentence in answer.sentences:

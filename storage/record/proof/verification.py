@@ -33,9 +33,10 @@ def verify_turn(record: Sequence[LogEntry]) -> tuple[AuditFinding, ...]:
 
 
 def _turn_faults(body: Mapping[str, Any]) -> Iterator[str]:
-    citations = {citation.get("number"): citation for citation in body.get("citations", ())}
-    for citation in citations.values():
+    citations = dict[Any, list[str]]()  # several pages may share a number
+    for citation in body.get("citations", ()):
         yield from _citation_faults(citation)
+        citations.setdefault(citation.get("number"), []).append(str(citation.get("quote", "")))
     for sentence in body.get("sentences", ()):
         yield from _sentence_faults(sentence, citations, verbatim=body.get("system") == "extractive")
 
@@ -50,7 +51,7 @@ def _citation_faults(citation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sentence_faults(
-    sentence: Mapping[str, Any], citations: Mapping[Any, Mapping[str, Any]], *, verbatim: bool
+    sentence: Mapping[str, Any], citations: Mapping[Any, Sequence[str]], *, verbatim: bool
 ) -> Iterator[str]:
     text, numbers = str(sentence.get("text", "")), sentence.get("citations", ())
     if not numbers:
@@ -58,7 +59,7 @@ def _sentence_faults(
     for number in numbers:
         if number not in citations:
             yield f"{text!r} cites {number}, which is not there"
-    cited = [str(citations[number].get("quote", "")) for number in numbers if number in citations]
+    cited = [quote for number in numbers for quote in citations.get(number, ())]
     if verbatim and cited and not any(_is_said_by(text, quote) for quote in cited):
         yield f"{text!r} is not what it quotes"
 
@@ -110,7 +111,7 @@ def _is_verbatim(quote: str, text: str) -> bool:
 
 def _is_said_by(text: str, quote: str) -> bool:
     """Return whether a quote contains a text as a sentence, or each line of it as a sentence or a row in prose."""
-    lines = text.split("\n")
+    lines = [line for line in text.split("\n") if line.strip("`")]  # without fences of code
     rows = [_words_of_cells(row) for line in quote.split("\n") for row in {line, *line.split(QUOTE_JOIN)}]
     return _is_whole_sentence(text, quote) or all(
         _is_whole_sentence(line, quote) or any(_says_row(_words(line), row) for row in rows) for line in lines

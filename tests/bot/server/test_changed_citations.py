@@ -1,5 +1,7 @@
 """Tests of finding sentences of an answer that its cited documents no longer support."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.server.refresh.changed_citations import find_lost_sentences
@@ -69,3 +71,10 @@ async def test_each_deleted_passage_is_checked_against_its_own_replacement() -> 
 
     assert await lost_of(SICK, DAYS.replace("a year", "each year")) == 0
     assert await lost_of(SICK, DAYS.replace("20", "25")) == 1
+
+
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+async def test_sentence_holds_while_one_page_of_its_footnote_does(places: tuple[int, ...]) -> None:
+    copies = cite(DAYS), replace(cite(DAYS), document="copy.md", passage_id="p2")
+    answer = Answer(Status.ANSWERED, (AnsweredSentence(DAYS, (1,)),), tuple(copies[place] for place in places))
+    assert await find_lost_sentences(answer, {KEY: page(DAYS)}, SupportChecker(read), "") == []

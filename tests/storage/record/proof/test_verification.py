@@ -52,6 +52,18 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
             sentences=[sentence("It burned down in 1923."), sentence()],
         ),
         record(
+            citations=[citation(quote="It burned down in 1923."), citation()],
+            sentences=[sentence("It burned down in 1923."), sentence()],
+        ),
+        record(
+            citations=[citation(quote="Run:\n\ngo\nstop", text="Run:\n\ngo\nstop")],
+            sentences=[sentence("Run:\n\n```\ngo\nstop\n```")],
+        ),
+        record(
+            citations=[citation(quote=f"Take:{QUOTE_JOIN}- a hat", text="Take:\n- a badge\n- a hat")],
+            sentences=[sentence("Take:\n- a hat")],
+        ),
+        record(
             citations=[citation(quote="Row: a; Fee: 1\nRow: b; Fee: 2", text="Row: a; Fee: 1\nRow: b; Fee: 2")],
             sentences=[sentence("Row: a; Fee: 1"), sentence("Row: b; Fee: 2")],
         ),
@@ -83,6 +95,7 @@ def test_consistent_record_has_no_findings(entries: tuple[LogEntry, ...]) -> Non
             "citation 1: its quote is not in its passage",
         ),
         ({"citations": [citation(quote="")], "sentences": []}, "citation 1: its quote is not in its passage"),
+        ({"citations": [citation(quote="So."), citation()]}, "citation 1: its quote is not in its passage"),
         (
             {"citations": [citation(title="Other hall")]},
             "citation 1: its passage does not have the hash that was recorded",
