@@ -14,7 +14,6 @@ from functools import cache, lru_cache, partial
 from importlib import resources
 from typing import Any
 
-from pipeline.support.analysis.proper_names import CAPITALISED_NOUNS
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
@@ -110,7 +109,7 @@ def keep_named(hits: Sequence[Hit], question: str, language: str) -> Sequence[Hi
     If corpora or top folders are named so, these are theirs and those that mention the name. Otherwise they are all of
     the corpora of which any mentions it.
     """
-    for match in () if language in CAPITALISED_NOUNS else _NAME.finditer(question):
+    for match in () if language == "de" else _NAME.finditer(question):
         name = " ".join(_fold_words(match[0]))
         if is_date(name) or name in stop_words():
             continue

@@ -100,21 +100,21 @@ def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tupl
     return best if not nearest or nearest[0] in best else (*best[: k - 1], nearest[0])
 
 
-async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return the hits for the written query, or both queries if there are two, and for the original question.
+async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit, more: int = 0) -> tuple[Hit, ...]:
+    """Return the hits for the written query, or both queries if there are two, and for the question as asked.
 
     The rankings are interleaved, so that no query takes all places; the hits for a single query and the question are
-    ordered by the cross-encoder, unless a time is asked for. The question's own hits are left out if it depends
-    on earlier turns or is not in the library's language. Raises `SearchUnavailable`.
+    ordered by the cross-encoder, unless a time is asked for. The question's own hits are left out if it is not in the
+    library's language. `more`: how many are returned in addition to the limit. Raises `SearchUnavailable`.
     """
-    k = kit.limits.looked_up
+    k = kit.limits.looked_up + more
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
     queries = split_query(query)
     reordered = query.time is None and len(queries) == 1
     retrievals = (retrieve_passages(part, MOST_READ if reordered else k, kit) for part in queries)
     rankings = await gather_all(retrievals) if len(queries) > 1 else (await next(retrievals),)
-    if not context.reading and context.search_query == context.talk.question.text:
+    if not context.reading:
         rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
     hits = drop_copies(take_turns(rankings), query.text)
     if reordered:
@@ -176,7 +176,8 @@ class PassageReader:
         self._query = query = await choose_query(self.context, self.kit)  # 1
         if query is None:
             return None
-        return await self._summarise_unread(query, await retrieve_for_query(self.context, query, self.kit))
+        hits = await retrieve_for_query(self.context, query, self.kit, len(self._read))
+        return await self._summarise_unread(query, hits, self.kit.limits.looked_up + len(split_query(query)) - 1)
 
     async def _summarise_unread(
         self, query: SearchQuery, hits: Iterable[Hit], most: int | None = None

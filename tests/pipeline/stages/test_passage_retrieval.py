@@ -1,6 +1,5 @@
 """How much of each passage is used, and how the time of a question ranks passages."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -103,9 +102,17 @@ async def test_question_hits_are_interleaved_with_query_hits() -> None:
     hits = await retrieve_for_query(context, query, stage.kit)
     assert [source.document.key for source in hits] == ["stipend0.md", "intern.md", "stipend1.md"]
 
-    later = question("And what does it cost?", Turn("user", "Does an intern get the stipend?"))
-    left = await retrieve_for_query(replace(context, talk=later), query, stage.kit)
-    assert "intern.md" not in [source.document.key for source in left]
+
+async def test_follow_up_is_searched_as_asked_beside_the_written_query() -> None:
+    shelf = Shelf([
+        *(hit(f"Stipend {number} is for health.", key=f"stipend{number}.md") for number in range(4)),
+        hit("Payment is made twice a year.", key="twice.md"),
+    ])  # fmt: skip
+    talk = question("Is it made twice a year?", Turn("user", "Does an intern get the stipend?"))
+    stage = Stage(shelf, talk, Limits(), None, reads_alike)
+    context = await prepare_context(talk, stage.kit)
+    hits = await retrieve_for_query(context, SearchQuery("stipend health"), stage.kit)
+    assert "twice.md" in [source.document.key for source in hits]
 
 
 def dated(key: str, days_old: int | None, text: str = "Fares.", **options: str) -> Hit:
