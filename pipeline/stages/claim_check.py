@@ -15,7 +15,7 @@ from pipeline.stages.concurrency import gather_all
 from pipeline.stages.findings import collect_sentences, passage_ids
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.scorer import select_closest
-from pipeline.support.support_check import MAX_CHARACTERS
+from pipeline.support.support_check import MAX_CHARACTERS, drop_false_absences
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
@@ -48,6 +48,7 @@ class PassageSupport:
     support: Support
     nearest: tuple[Evidence, ...]
     coverage: float = 1.0  # the share of the claim's words in the first of them and in its page's title
+    sentences: tuple[Evidence, ...] = ()  # all of the passages
 
     @property
     def supports(self) -> bool:
@@ -145,22 +146,21 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
     if against:
         return _build_judgement(Verdict.REFUTES, against)
     changed = next((held for held in alone if held.support.holds and held.changed), None)
-    if changed or not together.support.holds:
-        why = changed or together
-        return Judgement(Verdict.NOT_ENOUGH_INFO, why.explanation, nearest=why.nearest, because=why.support.because)
-    reasoning = f"No single passage says all of it. {together.explanation}"
-    return Judgement(
-        Verdict.NOT_ENOUGH_INFO, reasoning, nearest=together.nearest, because=(VerdictReason("scattered"),)
+    why, scattered = changed or together, (VerdictReason("scattered"),)
+    because = why.support.because if changed or not together.support.holds else scattered
+    reasoning = (
+        why.explanation if because != scattered else f"No single passage says all of it. {why.explanation}"
     )
+    if why.coverage < LEAST_COVERAGE:  # an unrelated sentence is not shown
+        because, why = tuple(reason for reason in because if reason.kind != "nearest"), replace(why, nearest=())
+    because = drop_false_absences(because, (piece.text for piece in together.sentences)) or scattered
+    return Judgement(Verdict.NOT_ENOUGH_INFO, reasoning, nearest=why.nearest, because=because)
 
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
-    """Return a judgement with the reasons of the first passage.
-
-    It shows the nearest sentences of a single passage, or the nearest sentence of each of several passages.
-    """
-    shown = tuple(support.nearest[0] for support in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
-    return Judgement(verdict, held[0].explanation, shown, because=held[0].support.because)
+    """Return a judgement with the reasons of the first passage, and the sentence of each passage that decides."""
+    pieces = held[0].nearest if len(held) == 1 and held[0].supports else map(_find_differing, held)
+    return Judgement(verdict, held[0].explanation, tuple(pieces)[:MAX_EVIDENCE], because=held[0].support.because)
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
@@ -187,9 +187,10 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 
 
 def _find_differing(held: PassageSupport) -> Evidence:
-    """Return the first near sentence with the words that a reason quotes last; if there is none, the nearest one."""
+    """Return the nearest sentence with the words that a reason quotes last; if there is none, the nearest one."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
-    return next((piece for piece in held.nearest if any(quote in piece.text for quote in quoted)), held.nearest[0])
+    pieces = (*held.nearest, *held.sentences)
+    return next((piece for piece in pieces if any(quote in piece.text for quote in quoted)), pieces[0])
 
 
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Judgement:
@@ -253,7 +254,7 @@ async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSu
     terms = set(content_terms(claim))
     nearest_terms = {term for piece in nearest[:1] for term in content_terms(f"{piece.document.title} {piece.text}")}
     coverage = len(terms & nearest_terms) / len(terms) if terms else 0.0
-    return PassageSupport(await kit.supports(claim, sentences), nearest, coverage)
+    return PassageSupport(await kit.supports(claim, sentences), nearest, coverage, tuple(sentences))
 
 
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:

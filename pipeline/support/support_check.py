@@ -7,7 +7,7 @@ there may be judged by a model, if there is one.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
@@ -28,6 +28,7 @@ T = TypeVar("T", str, tuple[str, ...])
 _PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
 _LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)]|(?:[QA]|Question|Answer)\d{0,3}:|Q\d{0,3}\.)\s+(?=\S)")
 _SILENT_MARKS = frozenset(',.;:"!—')
+_ABSENCES = frozenset({"absent", "elsewhere", "unnamed"})  # kinds of reasons that say that something is not stated
 _CONNECTIVES = tuple(
     tuple(words.split())
     for words in (
@@ -339,6 +340,17 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
 def _list_differences(found: Sequence[RuleFinding], nearest: tuple[str, ...]) -> tuple[str, ...]:
     """Return the findings' reasons, with the nearest sentence unless each names the other value."""
     return (*_list_reasons(found), *(() if all(finding.instead for finding in found) else nearest))
+
+
+def drop_false_absences(because: Sequence[VerdictReason], texts: Iterable[str]) -> tuple[VerdictReason, ...]:
+    """Return reasons without those that say that the passages lack words that one of these texts has."""
+    plain = [f" {' '.join(_list_plain_words(text))} " for text in texts]
+    wanted = [f" {' '.join(_list_plain_words(reason.facts[0]))} " if reason.facts else "" for reason in because]
+    lacking = [
+        reason.kind in _ABSENCES and any(said in text for text in plain)
+        for reason, said in zip(because, wanted, strict=True)
+    ]
+    return tuple(reason for reason, false in zip(because, lacking, strict=True) if not false)
 
 
 def write_rows(text: str, kind: PassageKind) -> str:

@@ -122,9 +122,8 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
         if kind in {"modal", "frequency"} and others and not any(entry[:2] == (kind, name) for entry in bound):
             other, span = others[0]
             next_word = _find_next(ours, place[1])
-            same = kind == "modal" and bool(next_word) and next_word == _find_next(theirs, span[1])
-            modal = same and plain and (name, other) != ("should", "must")
-            sure = modal if kind == "modal" else alignment.is_near_copy
+            same = bool(next_word) and next_word == _find_next(theirs, span[1]) and plain
+            sure = (same and (name, other) != ("should", "must")) or (kind != "modal" and alignment.is_near_copy)
             yield Doubt(ours.text.said(*place), theirs.text.said(*span), binding=True, sure=sure)
 
 

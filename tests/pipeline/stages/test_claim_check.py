@@ -1,5 +1,7 @@
 """The check of one claim or of a whole text, by rules and by a model."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.errors import ModelUnavailable, NotAClaim, SearchUnavailable
@@ -14,11 +16,12 @@ from pipeline.stages.claim_check import (
     validate_claim,
 )
 from pipeline.stages.findings import collect_sentences
-from pipeline.support.support_check import MAX_CHARACTERS
+from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker
 from pipeline.types import ClaimChecked, Status, Support
-from storage.types import CheckedClaim, Verdict
+from storage.types import CheckedClaim, PassageKind, Verdict, VerdictReason
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_alike
+from tests.pipeline.support.word_embeddings import read
+from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_alike, run
 
 LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
 PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
@@ -260,3 +263,41 @@ async def test_model_verifies_each_statement_separately():
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
     outcome = await check_text(BOTH, claim_check.check_text_by_model, llm)
     assert [claim.verdict for claim in claims(outcome)] == [Verdict.REFUTES] * 2
+
+
+PARENTS = hit(
+    "You are entitled to 12 weeks of paid time off when a child comes. It must be taken within 12 months.",
+    key="parents.md",
+    title="Time off",
+)
+LAMPS = hit(
+    "Lamp: Lamp A; Price: 199 crowns\nLamp: Lamp B; Price: 349 crowns\nLamp: Lamp C; Price: 500 crowns",
+    key="lamps.md",
+    title="Lamps",
+    kind=PassageKind.TABLE,
+)
+BOILER = hit("The boiler of the boat hall is blue. It is serviced twice a year.", key="boiler.md", title="Boiler")
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "cited"),
+    [
+        ("Lamp A costs 349 crowns.", Verdict.REFUTES, ["Lamp: Lamp A; Price: 199 crowns"]),
+        ("The boiler is serviced once a year.", Verdict.REFUTES, ["It is serviced twice a year."]),
+        ("Bananas are blue on Mars.", Verdict.NOT_ENOUGH_INFO, []),
+        ("The kitchen has a swimming pool.", Verdict.NOT_ENOUGH_INFO, []),
+    ],
+)
+async def test_local_check_cites_the_sentence_that_decides(claim: str, verdict: Verdict, cited: list[str]) -> None:
+    shelf = Shelf([PARENTS, LAMPS, BOILER])
+    outcome = await run(check_claim_by_rules, question(claim), shelf, supports=SupportChecker(read))
+    assert outcome.recorder.claims[0].verdict is verdict
+    assert [citation.quote for citation in outcome.answer.citations] == cited
+
+
+def test_reason_never_denies_words_that_a_passage_has() -> None:
+    said = Support(0.5, holds=False, because=(VerdictReason("elsewhere", ("12 weeks", "12 months")),))
+    judgement = decide_verdict([], PassageSupport(said, (), 0.6, collect_sentences([PARENTS])))
+    assert judgement.because == (VerdictReason("scattered"),)
+    other = replace(said, because=(VerdictReason("absent", ("12 days",)),))
+    assert decide_verdict([], PassageSupport(other, (), 0.6, collect_sentences([PARENTS]))).because == other.because
