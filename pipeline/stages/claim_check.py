@@ -14,6 +14,7 @@ from pipeline.replies.verdict_replies import Verification, verification_format
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.findings import collect_sentences, passage_ids
 from pipeline.stages.question_analysis import detect_small_talk
+from pipeline.support.comparison.contradictions import find_lone_conflict
 from pipeline.support.scorer import select_closest
 from pipeline.support.support_check import MAX_CHARACTERS, drop_false_absences
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
@@ -26,6 +27,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdi
 MAX_PASSAGES = 5  # how many of the passages found a claim is compared with
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 LEAST_COVERAGE = 0.4  # the share of a claim's words needed in a sentence and its title to support it without a model
+LEAST_RELATED = 0.5  # the same share, of the nearest sentence to be shown if nothing decides
 NO_EVIDENCE = "No passage was found to check it against."
 _MIN_CONTENT_WORDS = 2  # of a statement: its subject, and something about that
 _QUESTION_MARKS = "?？؟"
@@ -147,14 +149,12 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
         return _build_judgement(Verdict.REFUTES, against)
     changed = next((held for held in alone if held.support.holds and held.changed), None)
     why, scattered = changed or together, (VerdictReason("scattered"),)
-    because = why.support.because if changed or not together.support.holds else scattered
-    reasoning = (
-        why.explanation if because != scattered else f"No single passage says all of it. {why.explanation}"
-    )
-    if why.coverage < LEAST_COVERAGE:  # an unrelated sentence is not shown
-        because, why = tuple(reason for reason in because if reason.kind != "nearest"), replace(why, nearest=())
+    together_only = not changed and together.support.holds
+    reasoning = f"No single passage says all of it. {why.explanation}" if together_only else why.explanation
+    near = why.coverage >= LEAST_RELATED
+    because = () if together_only else [one for one in why.support.because if near or one.kind != "nearest"]
     because = drop_false_absences(because, (piece.text for piece in together.sentences)) or scattered
-    return Judgement(Verdict.NOT_ENOUGH_INFO, reasoning, nearest=why.nearest, because=because)
+    return Judgement(Verdict.NOT_ENOUGH_INFO, reasoning, nearest=why.nearest if near else (), because=because)
 
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
@@ -214,7 +214,12 @@ async def report_judgement(claim: str, verdict: Judgement, kit: Kit) -> Status:
 async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
     claim = talk.question.text
     alone = [await _check_support(claim, [hit], kit) for hit in hits]
-    return decide_verdict(alone, await _check_support(claim, hits, kit))
+    together = await _check_support(claim, hits, kit)
+    decided, conflict = decide_verdict(alone, together), find_lone_conflict(claim, together.sentences)
+    if decided.verdict is not Verdict.NOT_ENOUGH_INFO or not conflict:
+        return decided
+    reasoning = "It says “{}”, but the passage says “{}”.".format(*conflict[1].facts)
+    return Judgement(Verdict.REFUTES, reasoning, conflict[:1], because=conflict[1:])
 
 
 async def request_verification(

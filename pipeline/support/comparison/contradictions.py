@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from pipeline.support.analysis.date_parser import Date, implies_date
-from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
+from pipeline.support.analysis.parsed_sentence import (
+    ParsedSentence,
+    detect_language,
+    parse_sentence,
+    strip_possessive,
+)
 from pipeline.support.analysis.proper_names import (
     ProperName,
     find_name_forms,
@@ -23,13 +28,16 @@ from pipeline.support.analysis.quantity_parser import (
 )
 from pipeline.support.analysis.table_parser import CellRow, parse_cells
 from pipeline.support.analysis.tokenizer import TokenSpan
-from pipeline.support.comparison.alignment import Alignment, Gap
+from pipeline.support.comparison.alignment import Alignment, Gap, load_general_words
 from pipeline.support.comparison.polarity import find_negation_scopes
 from pipeline.support.comparison.swaps import may_change_roles
 from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_number, is_within_bound
+from storage.types import Evidence, VerdictReason
 
 LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have to contradict an absent value
 LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict a value that the passages have elsewhere
+LEAST_REST = 0.75  # the share of a statement's other words from which a sentence's lone amount refutes it
+_LEAST_WORDS, _RANGE = 2, 4  # words of the rest, and of a range: "three to four weeks"
 _NEAR = 10
 """How many tokens may separate a value of the source from the nearest words that the sentence shares."""
 _SHORT_FORM = 3
@@ -236,6 +244,31 @@ def are_conflicting(given: Value, said: Value) -> bool:
     apart = one is not None and two is not None and (one[1] < two[0] or two[1] < one[0])
     parts = ((given.month, said.month), (given.day, said.day), (given.weekday, said.weekday))
     return apart or any(a is not None and b is not None and a != b for a, b in parts)
+
+
+def find_lone_conflict(said: str, pieces: Sequence[Evidence]) -> tuple[Evidence, VerdictReason] | None:
+    """Return a sentence that refutes an amount by another, and the reason; None if none does.
+
+    It has most of the rest of what is said, at least `LEAST_REST`, and one amount of that kind, or a range. No sentence
+    with as much of the rest as that has the amount itself.
+    """
+    language = detect_language(said)
+    ours, parsed = parse_sentence(said, language), [parse_sentence(piece.text, language) for piece in pieces]
+    rest = ours.content - {ours.stems[at] for at in ours.valued} - load_general_words(language)
+    shares = [len(rest & theirs.content) / max(len(rest), 1) for theirs in parsed]
+    near = [at for at, share in enumerate(shares) if share >= LEAST_REST and not parsed[at].is_row]
+    if len(rest) < _LEAST_WORDS or find_negation_scopes(ours).reached:
+        return None
+    for number in reversed(ours.numbers):
+        known = {at: [one for one in parsed[at].numbers if _is_same_kind(parsed[at], one, ours, number)] for at in near}
+        at = max((at for at in near if known[at]), key=lambda at: shares[at], default=-1)
+        if at < 0 or not all(are_conflicting(one, number) for kin in known.values() for one in kin):
+            continue
+        (first, *_), last = known[at], known[at][-1]
+        instead = first.said if first.values == last.values else parsed[at].text.said(first.first, last.last)
+        if len(instead.split()) <= _RANGE and not find_negation_scopes(parsed[at]).denies(first.first):
+            return pieces[at], VerdictReason("contradicted", (number.said, instead))
+    return None
 
 
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:

@@ -301,3 +301,28 @@ def test_reason_never_denies_words_that_a_passage_has() -> None:
     assert judgement.because == (VerdictReason("scattered"),)
     other = replace(said, because=(VerdictReason("absent", ("12 days",)),))
     assert decide_verdict([], PassageSupport(other, (), 0.6, collect_sentences([PARENTS]))).because == other.because
+
+
+OARS = hit(
+    "Guests and keepers - oars are currently replaced every 3 years, according to the age of the oar, not its length. "
+    "Generally, they row Monday to Friday (40 hours) in all boats. Crates typically arrive after 3-4 weeks.",
+    key="oars.md",
+    title="Oars",
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Oars of guests are replaced every 5 years.", Verdict.REFUTES),
+        ("Oars of guests are replaced every 3 years.", Verdict.SUPPORTS),
+        ("They row 35 hours from Monday to Friday in all boats.", Verdict.REFUTES),
+        ("Crates of oars typically arrive after 6-8 weeks.", Verdict.REFUTES),
+        ("Crates typically arrive after 3-4 weeks.", Verdict.SUPPORTS),
+        ("Oars of guests are not replaced every 5 years.", Verdict.NOT_ENOUGH_INFO),
+        ("Lamps of guests are painted every 5 years.", Verdict.NOT_ENOUGH_INFO),
+    ],
+)
+async def test_lone_amount_of_the_sentence_about_the_rest_refutes_another(claim: str, verdict: Verdict) -> None:
+    outcome = await run(check_claim_by_rules, question(claim), Shelf([OARS, PIER]), supports=SupportChecker(read))
+    assert outcome.recorder.claims[0].verdict is verdict
