@@ -113,7 +113,8 @@ def keep_named(hits: Sequence[Hit], question: str, language: str) -> Sequence[Hi
         name = " ".join(_fold_words(match[0]))
         if is_date(name) or name in stop_words():
             continue
-        owned = [hit for hit in hits if any(map(partial(_is_named, name), _list_shelves(hit)))]
+        shelves = ((hit, *hit.passage.document.split("/")[:-1][:1], hit.passage.corpus) for hit in hits)
+        owned = [hit for hit, *shelf in shelves if any(map(partial(_is_named, name), shelf))]
         texts = (" ".join(_fold_words(write_context(hit, hit.passage.text))) for hit in hits)
         mentioning = [hit for hit, text in zip(hits, texts, strict=True) if f" {name} " in f" {text} "]
         corpora = {hit.passage.corpus for hit in mentioning}
@@ -131,12 +132,6 @@ def _is_contrary(candidate: Candidate, question: str) -> bool:
         for pair in pairs
         for one, other in (pair, pair[::-1])
     )
-
-
-def _list_shelves(hit: Hit) -> Sequence[str]:
-    """Return the name of a hit's corpus, and that of its document's top folder, if it is in one."""
-    folder, _, file = hit.passage.document.partition("/")
-    return [hit.passage.corpus, *([folder] if file else [])]
 
 
 def _is_named(name: str, shelf: str) -> bool:

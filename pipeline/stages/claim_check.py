@@ -16,12 +16,11 @@ from pipeline.stages.findings import collect_sentences, passage_ids
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.comparison.contradictions import find_lone_conflict
 from pipeline.support.scorer import select_closest
-from pipeline.support.support_check import MAX_CHARACTERS, drop_false_absences
+from pipeline.support.support_check import MAX_CHARACTERS, drop_false_absences, is_statement
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
 from storage.language.lazy_pattern import lazy_compile
-from storage.language.scripts import is_unspaced
 from storage.language.sentences import sentence_spans
-from storage.language.words import content_terms, content_words, words
+from storage.language.words import content_terms, words
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict, VerdictReason
 
 MAX_PASSAGES = 5  # how many of the passages found a claim is compared with
@@ -29,7 +28,6 @@ MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 LEAST_COVERAGE = 0.4  # the share of a claim's words needed in a sentence and its title to support it without a model
 LEAST_RELATED = 0.5  # the same share, of the nearest sentence to be shown if nothing decides
 NO_EVIDENCE = "No passage was found to check it against."
-_MIN_CONTENT_WORDS = 2  # of a statement: its subject, and something about that
 _QUESTION_MARKS = "?？؟"
 _QUOTED = lazy_compile("“([^“”]+)”")
 
@@ -94,7 +92,7 @@ def validate_claim(text: str) -> None:
         )
     if (count := len(sentence_spans(text))) > 1:
         raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
-    if not _is_statement(text):
+    if not is_statement(text):
         raise NotAClaim(
             "That does not state anything yet.", hint="State what you believe to be true, in a whole sentence."
         )
@@ -122,18 +120,6 @@ def _is_checkable(sentence: str) -> bool:
     return True
 
 
-def _is_statement(text: str) -> bool:
-    """Return whether a text has enough content words: two, or a capitalised one with another word.
-
-    In scripts without spaces, two characters count as one content word.
-    """
-    tokens = words(text)
-    content = [word for word in content_words(text) if not is_unspaced(word[0])]
-    unspaced = sum(len(word) for word in tokens if is_unspaced(word[0]))
-    named = any(word[0].isupper() for word in content)
-    return len(content) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(tokens) > 1)
-
-
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
     """Return the verdict by each passage alone, best first, and by all passages together. Pure.
 
@@ -152,8 +138,8 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
     together_only = not changed and together.support.holds
     reasoning = f"No single passage says all of it. {why.explanation}" if together_only else why.explanation
     near = why.coverage >= LEAST_RELATED
-    because = () if together_only else [one for one in why.support.because if near or one.kind != "nearest"]
-    because = drop_false_absences(because, (piece.text for piece in together.sentences)) or scattered
+    reasons = [one for one in why.support.because if not together_only and (near or one.kind != "nearest")]
+    because = drop_false_absences(reasons, (piece.text for piece in together.sentences)) or scattered
     return Judgement(Verdict.NOT_ENOUGH_INFO, reasoning, nearest=why.nearest if near else (), because=because)
 
 

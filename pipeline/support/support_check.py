@@ -20,8 +20,9 @@ from pipeline.support.scorer import EmbedTokens, extract_features, find_content,
 from pipeline.types import Support
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
+from storage.language.scripts import is_unspaced
 from storage.language.sentences import sentence_spans
-from storage.language.words import content_terms, content_words
+from storage.language.words import content_terms, content_words, words
 from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
 T = TypeVar("T", str, tuple[str, ...])
@@ -340,6 +341,17 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
 def _list_differences(found: Sequence[RuleFinding], nearest: tuple[str, ...]) -> tuple[str, ...]:
     """Return the findings' reasons, with the nearest sentence unless each names the other value."""
     return (*_list_reasons(found), *(() if all(finding.instead for finding in found) else nearest))
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text has enough content words: two, or a capitalised one with another word.
+
+    In scripts without spaces, two characters count as one content word.
+    """
+    tokens, content = words(text), [word for word in content_words(text) if not is_unspaced(word[0])]
+    unspaced = sum(len(word) for word in tokens if is_unspaced(word[0]))
+    named = any(word[0].isupper() for word in content)
+    return len(content) + unspaced // 2 >= MIN_CONTENT_WORDS or (named and len(tokens) > 1)
 
 
 def drop_false_absences(because: Sequence[VerdictReason], texts: Iterable[str]) -> tuple[VerdictReason, ...]:

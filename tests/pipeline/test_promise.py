@@ -57,7 +57,8 @@ async def test_unsupported_sentence_never_passes(reply: str, texts: list[str], f
         assert checked[passed.text, cited].holds
         assert set(cited) <= set(by_id)
     numbers = [number for sentence in answer.sentences for number in sentence.citations]
-    assert list(dict.fromkeys(numbers)) == list(range(1, len(answer.citations) + 1))
+    listed = {citation.number for citation in answer.citations}
+    assert list(dict.fromkeys(numbers)) == sorted(listed) == list(range(1, len(listed) + 1))
     assert [citation.number for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
     assert {citation.passage_id for citation in answer.citations} <= set(by_id)
 

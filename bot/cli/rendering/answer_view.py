@@ -50,12 +50,9 @@ def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False, quot
     quote = f"“{sanitize_text(citation.quote)}”" if quoted else ""
     text = sanitize_text(citation.passage_text) if whole else quote
     address = citation.url or f"{citation.corpus}: {citation.document}"
-    lines = [
-        _render_title(citation.title, citation.section, format_date(citation.date, zone)),
-        _render_link(address),
-        Text(text, style="italic" if not whole else ""),
-    ]
-    return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(*filter(None, lines)))
+    title = _render_title(citation.title, citation.section, format_date(citation.date, zone))
+    quoted_text = [Text(text, style="italic" if not whole else "")] if text else []
+    return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(title, _render_link(address), *quoted_text))
 
 
 def render_sources(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
@@ -92,9 +89,8 @@ def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[Rendera
         total = len(answer.sentences) + answer.withheld
         parts += [Text(), Text(render_left_out(answer.withheld, total, language), style="dim")]
     if answer.citations:
-        numbers = [0, *(citation.number for citation in answer.citations)]
-        new = zip(answer.citations, numbers, strict=False)
-        sources = (render_source(one, zone=zone, quoted=one.number != before) for one, before in new)
+        first = {one.number: one for one in reversed(answer.citations)}  # pages that share a number have one quote
+        sources = (render_source(one, zone=zone, quoted=first[one.number] is one) for one in answer.citations)
         parts += [Text(), *separate_blocks(sources)]
     if answer.status is Status.ABSTAINED and answer.nearest:
         parts += [Text(), Text(translate("nearest", language)), *(_render_nearest(hit) for hit in answer.nearest)]
