@@ -92,8 +92,7 @@ def find_candidates(hits: Sequence[Hit], question: str = "", around: Sequence[Hi
     """
     ranked, before = list(enumerate(hits)), {_place_after(hit, 1) for hit in (*hits, *around)}
     coded = bool(_FOR_CODE.search(question)) or all(hit.passage.kind is PassageKind.CODE for hit in hits)
-    offered = ranked if coded else [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
-    found = (one for rank, hit in offered for one in _find_in_passage(rank, hit))
+    found = (one for rank, hit in ranked for one in _find_in_passage(rank, hit, coded=coded))
     whole = (one for one in found if not (_place_after(one.hit) in before and one.is_fragment))
     return tuple(one for one in whole if not _is_contrary(one, question))
 
@@ -177,9 +176,15 @@ def asks_for_steps(question: str) -> bool:
     return bool(_HOW_TO.search(question))
 
 
-def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
+def _find_in_passage(rank: int, hit: Hit, *, coded: bool) -> Iterator[Candidate]:
     text, spans = hit.passage.text, find_quotable_spans(hit.passage)
     if hit.passage.kind is PassageKind.CODE:
+        introduction = text[: max(0, text.find("\n\n"))]
+        if introduction.endswith(_COLON):
+            sentences = find_quotable_spans(replace(hit.passage, text=introduction, kind=PassageKind.PROSE))
+            yield from (Candidate(hit, rank, span) for span in sentences[:-1])
+        if not coded:
+            return
         blocks = (block for block in _CODE_BLOCK.finditer(text) if _LETTER.search(block[0]))
         yield from (Candidate(hit, rank, block.span()) for block in blocks if not block[0].endswith(_COLON))
         return

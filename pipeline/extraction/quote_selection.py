@@ -217,8 +217,12 @@ def _is_overlapping(one: Candidate, other: Candidate) -> bool:
 
 
 def _repeats(one: Candidate, others: Sequence[Candidate], language: str) -> bool:
-    statement = parse_statement(one.text, language)
-    return any(is_repetition(statement, parse_statement(other.text, language)) for other in others)
+    """Return whether a candidate says the same as one of the others, or has all of its words or is a part of it."""
+    statement, text = parse_statement(one.text, language), " ".join(one.text.split())
+    texts = [" ".join(other.text.split()) for other in others]
+    return any(text in known or known in text for known in texts) or any(
+        is_repetition(statement, parse_statement(other.text, language)) for other in others
+    )
 
 
 def _is_copy(one: Candidate, other: Candidate) -> bool:

@@ -266,6 +266,21 @@ async def test_code_is_not_quoted_if_it_is_not_asked_for() -> None:
     assert answered(outcome) == ["A release is made every Tuesday."]
 
 
+async def test_sentence_before_the_introduction_of_code_is_quoted() -> None:
+    text = "A release is made every Tuesday. To roll it back, run:\n\nboatctl release rollback"
+    page = hit(text, title="Releases", kind=PassageKind.CODE)
+    other = hit("The canteen opens at noon.", key="c.md", title="Canteen")
+    outcome = await run(answer, question("When is a release made?"), Shelf([page, other]))
+    assert answered(outcome) == ["A release is made every Tuesday."]
+
+
+async def test_copy_of_a_list_is_not_quoted_beside_it() -> None:
+    text = "The keeper on call must:\n- light the lamp\n- write a note"
+    pages = [hit(text, key=key, title="On call") for key in ("a.md", "b.md")]
+    outcome = await run(answer, question("What must the keeper on call do?"), Shelf(pages))
+    assert "\n".join(answered(outcome)).count("light the lamp") == 1
+
+
 async def test_opposite_of_what_is_asked_about_is_not_quoted() -> None:
     page = hit("The primary keeper gets 16 days of leave. The secondary keeper gets six days of leave.", title="Leave")
     outcome = await run(answer, question("How many days of leave does the secondary keeper get?"), Shelf([page]))
