@@ -36,6 +36,7 @@ _MAX_SENTENCE = 1_000  # longer sentences are cut at a space
 _BRACKET_PAIRS = ("()", "[]", "（）", "「」", "『』", "《》", "“”", "„“", "«»")
 _MAX_ENCLOSED = 300  # characters within which brackets, quotation marks or backticks may close
 _WORD_PLACEHOLDER = "Q"
+_ANSWER = lazy_compile(r"\A([\s*_]*(?:Yes|No)[\s*_]*)\.(?=[\s*_]+\w)")  # it belongs to the sentence after it
 
 
 class SentenceCutter:
@@ -84,7 +85,8 @@ def mask_verbatim(text: str, count: int) -> str:
     """Return a text of the same length in which code and links are single words, and marks are spaces."""
     text = mask_spans(text, find_verbatim_spans(text), _WORD_PLACEHOLDER)
     text = mask_spans(text, find_opaque_spans(text), _WORD_PLACEHOLDER)
-    return mask_spans(text, [mark.span for mark in find_marks(text, count)], " ").replace("\t", " ")
+    text = mask_spans(text, [mark.span for mark in find_marks(text, count)], " ").replace("\t", " ")
+    return _ANSWER.sub(r"\1,", text)
 
 
 def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
@@ -93,9 +95,7 @@ def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
     spans = sentence_spans(text)
     if len(spans) == 1 or not spans or spans[0][1] > stop + _SCAN_STRIDE:
         return 0
-    if not whole and _is_enclosed(text, spans[0][1]):
-        return 0
-    return spans[1][0]
+    return 0 if not whole and _is_enclosed(text, spans[0][1]) else spans[1][0]
 
 
 def _is_enclosed(text: str, end: int) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.comparison.alignment import load_general_words
-from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
+from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, extract_features, find_content, load_scorer, select_closest
 from pipeline.types import Support
 from storage.language.detection import detect_language
@@ -131,7 +131,6 @@ class SentenceAnalysis:
     nearest: str  # the passages' sentence that has most of its words
     unsaid: tuple[str, ...] = ()  # its words that no passage and no page's name has
     strange: bool = False  # whether one of these is far in meaning from the passages, which have the rest
-    answers: bool = False  # whether it begins with a yes or no, which a quotation in its place would lose
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
@@ -148,13 +147,8 @@ class SentenceAnalysis:
 
     @property
     def grave(self) -> bool:
-        """Return whether the passage is better quoted than the sentence said.
-
-        A quotation would lose a leading yes or no: in such a sentence, only disputed findings count.
-        """
-        if not self.answers:
-            return self.strange or any(rule.grave for rule in self.in_doubt)
-        return any(rule.grave for rule in self.in_doubt if rule.outcome is FindingOutcome.DISPUTED)
+        """Return whether the passage is better quoted than the sentence said."""
+        return self.strange or any(rule.grave for rule in self.in_doubt)
 
 
 async def analyse_sentence(
@@ -167,8 +161,11 @@ async def analyse_sentence(
 ) -> SentenceAnalysis:
     """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
 
-    `names` count as stated, and so do the titles and other names of the passages' pages, and their corpora's names.
+    `names` count as stated, and so do the titles and other names of the passages' pages, and their corpora's names. A
+    leading yes or no only makes the rest doubtful.
     """
+    answer = _ANSWER.match(sentence)
+    sentence = sentence[answer.end() :] if answer else sentence
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     pages = ((piece.document.title, *piece.document.aliases, piece.passage.section) for piece in evidence)
     own = tuple(dict.fromkeys(piece.document.corpus for piece in evidence))
@@ -178,18 +175,30 @@ async def analyse_sentence(
     nearest = select_closest(sentence, sentences)
     states, *source = await read([sentence, *nearest])
     features = extract_features(sentence, sentences, states=states, source=source, found=findings)
+    if answer:
+        findings = (*findings, RuleFinding(FindingKind.WORDING, answer[1], FindingOutcome.CHANGED))
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
     closest = nearest[0] if nearest else ""
     # A sentence in another language shares no word with the passage.
     strange = detect_language(sentence) == detect_language(closest) and _is_strange(unsaid, features)
-    return SentenceAnalysis(features, findings, closest, unsaid, strange, answers=bool(_ANSWER.match(sentence)))
+    return SentenceAnalysis(features, findings, closest, unsaid, strange)
 
 
-_ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)
+_ANSWER = lazy_compile(r"\s*(yes|no)(?!\.\s*\d)(?:\s*[,.:;!—–]|\s+-(?=\s))[,.:;!\s]*(?=\S)", re.IGNORECASE)
+
+
+def lead_quotation(sentence: str, quote: str, evidence: Sequence[Evidence]) -> str:
+    """Return a quotation led by the yes or no of the sentence that it replaces, as in "Yes: “…”"; empty without one.
+
+    A text that no passage has verbatim gets no quotation marks.
+    """
+    answer = _ANSWER.match(sentence)
+    marked = f"“{quote}”" if find_verbatim_passage(quote, [piece.passage for piece in evidence]) else quote
+    return f"{answer[1].capitalize()}: {marked}" if answer else ""
 
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
-    new_words = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
+    new_words = [word for word in unsaid if not any(map(str.isdigit, word))]
     return bool(new_words) and features.get("new_least", 0.0) < _FAR and features["overlap_best"] >= _HALF_SAID
 
 

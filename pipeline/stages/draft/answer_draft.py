@@ -15,6 +15,7 @@ from pipeline.replies.stage_replies import DraftSplitter, feedback_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
 from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
+from pipeline.support.support_check import lead_quotation
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
@@ -79,9 +80,8 @@ async def stream_refinement(
         feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)
         if feedback.good:
             return
-        facts = {"talk": context.talk, "draft": text, "feedback": feedback}
         splitter = DraftSplitter(len(findings), list_spoken_languages(context, findings))
-        refined = kit.stream("refine", splitter, stage="refine", **facts)
+        refined = kit.stream("refine", splitter, stage="refine", talk=context.talk, draft=text, feedback=feedback)
         async with close_stream(refined) as sentences:
             async for sentence in sentences:
                 begun = True
@@ -184,8 +184,7 @@ async def _say_stream(
     draft, the caller passes that sentence as `refused`. If no sentence of that draft cites its notes, the notes are
     said first, as without them the rest often says the contrary.
     """
-    any_said = False
-    received = False
+    any_said = received = False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
 
@@ -277,16 +276,18 @@ class ReplySpeaker:
         """Say the draft's sentences or the notes in place of a withheld sentence. Return whether any was said."""
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
-        unquoted = marked.incomplete or marked.borrowed or self._kit.replaced_by(self.cite(marked)) == "nothing"
-        left = () if unquoted else sorted(set(marked.numbers) - covered)
+        how = self._kit.replaced_by(self.cite(marked))
+        unquoted = marked.incomplete or marked.borrowed or how == "nothing"
         any_said = bool(covered)
-        for number in left:
+        for number in () if unquoted else sorted(set(marked.numbers) - covered):
             note = self._findings[number - 1]
             first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not any_said)
-            if await self._put(self._annotator.annotate(first)):
-                any_said = True
-                continue
-            for subject in bind_subjects(note.evidence):
+            led = lead_quotation(marked.text, note.text, note.evidence) if how == "quotation" and not any_said else ""
+            for text in filter(None, (led, note.text)):
+                if passed := await self._put(self._annotator.annotate(replace(first, text=text))):
+                    break
+            any_said = any_said or passed
+            for subject in () if passed else bind_subjects(note.evidence):
                 quote = self._annotator.annotate(replace(first, text=subject.text))
                 any_said = await self._put(replace(quote, evidence=(subject,))) or any_said
         return any_said
@@ -299,8 +300,7 @@ class ReplySpeaker:
         """Say the draft's sentences that a withheld sentence refines. Return the numbers of the notes they cite."""
         covered = set[int]()
         for other in find_counterparts(marked, self._drafted):
-            paragraph = marked.paragraph and not covered
-            if await self._put(self._annotator.annotate(replace(other, paragraph=paragraph))):
+            if await self._put(self._annotator.annotate(replace(other, paragraph=marked.paragraph and not covered))):
                 covered.update(other.numbers)
         return covered
 

@@ -26,6 +26,8 @@ CITED: list[tuple[str, Said]] = [
     ("The [1] hall is [2] old.", [("The hall is old.", (1, 2))]),
     ("[1] It opened.", [("It opened.", (1,))]),
     ("First.[1]\n\n[2] Second.", [("First.", (1,)), ("Second.", (2,))]),
+    ("No. Dogs may not enter [1]. Ask us [2].", [("No. Dogs may not enter.", (1,)), ("Ask us.", (2,))]),
+    ("**Yes**. [2] Cats may [1].", [("Yes. Cats may.", (2, 1))]),
     ("Is it [1]? Yes [2]! No… [3]", [("Is it?", (1,)), ("Yes!", (2,)), ("No…", (3,))]),
     ("Read [1](https://a.example) it. [the page](https://a.example) [2]", [("Read it.", (1,)), ("the page", (2,))]),
     ("It opened. https://a.example [1]\n[2]", [("It opened.", ())]),

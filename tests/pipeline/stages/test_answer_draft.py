@@ -21,7 +21,7 @@ from pipeline.stages.draft.answer_draft import (
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, Status, Support
-from storage.types import Evidence, Hit, SearchQuery
+from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
@@ -145,6 +145,36 @@ async def test_changed_copy_is_replaced_by_its_passage_without_another_draft(not
         "The bell was cast in 1887."
     ]
     assert len(list(drafts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"), [(Verdict.SUPPORTS, "Yes: “{}”"), (Verdict.REFUTES, "{}"), (Verdict.NOT_ENOUGH_INFO, "{}")]
+)
+async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, shown: str) -> None:
+    rule = hit("Guests may ring the bell only if the ringer is away.", key="ring")
+    talk, written = question("May guests ring the bell?"), "Yes, guests may ring the bell."
+
+    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        if sentence == written:
+            return Support(0.4, holds=True, doubtful=True, better_quoted=True)
+        if sentence.startswith("Yes: "):
+            return Support(0.9, holds=True, doubtful=True)
+        return await reads_alike(sentence, evidence, asked=asked)
+
+    async def verify(sentence: str, *_: object, **__: object) -> CheckedClaim:
+        return CheckedClaim(Claim(sentence, origin="retrieved"), verdict, ())
+
+    stage = Stage(Shelf([rule]), talk, Limits(), ScriptedLLM({}), check)
+    stage.gate.verify = verify
+    await stage.kit.search(SearchQuery("bell"), 1)
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
+        yield MarkedSentence(written, (1,), paragraph=False)
+
+    findings = (SourcedFinding(rule.passage.text, collect_sentences([rule])),)
+    assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
+    (said,) = stage.finish(Status.ANSWERED).answer.sentences
+    assert said.text == shown.format(rule.passage.text)
 
 
 async def test_note_in_place_of_a_withheld_sentence_omits_what_was_said() -> None:

@@ -17,6 +17,7 @@ from pipeline.support.support_check import (
     check_verbatim,
     decide_support,
     find_verbatim_passage,
+    lead_quotation,
 )
 from storage.indexes.embedding import TokenStates
 from storage.indexes.packaged_embedder import open_minilm
@@ -247,15 +248,39 @@ async def test_word_of_another_meaning_makes_the_passage_better_quoted(
 @pytest.mark.parametrize(
     ("sentence", "said", "quoted"),
     [
-        ("Yes, a wealthy penguin, Ingrid Solberg, founded the paper mill in Lauvik in 1921.", MILL.text, False),
-        ("No, visitors may bring a dog into the yard.", "Visitors may not bring a dog into the yard on Sundays.", True),
+        ("{}visitors may bring a dog into the yard.", "Visitors may not bring a dog into the yard on Sundays.", True),
+        ("{}the porter must ring twice.", "The porter must ring once.", True),
+        (
+            "{}the harbour pays for your coat if you leave.",
+            "The harbour pays for your coat if you leave only if you sailed for two years.",
+            True,
+        ),
+        ("{}the yard is closed to visitors in winter.", "The yard is open to visitors all year.", True),
+        ("{}guests may park behind the mill.", "Guests may park behind the mill.", False),
     ],
 )
-async def test_leading_yes_or_no_is_not_lost_to_a_quotation(
-    read: EmbedTokens, sentence: str, said: str, *, quoted: bool
+@pytest.mark.parametrize("answer", ["Yes, ", "No, ", "Yes: ", "No. "])
+async def test_sentence_behind_a_yes_or_no_is_held_to_the_same_rules(
+    read: EmbedTokens, answer: str, sentence: str, said: str, *, quoted: bool
 ) -> None:
-    support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))
-    assert (support.better_quoted, support.appealable or support.doubtful) == (quoted, True)
+    cited, check = evidence(replace(MILL, text=said)), SupportChecker(read)
+    support, plain = await check(sentence.format(answer), cited), await check(sentence.format(""), cited)
+    assert (support.better_quoted or not (support.holds or support.appealable)) is quoted
+    assert (plain.verbatim, support.verbatim) == (not quoted, False)
+
+
+@pytest.mark.parametrize("answer", ["Yes", "No"])
+async def test_quotation_led_by_a_yes_or_no_is_judged(read: EmbedTokens, answer: str) -> None:
+    said = "Guests may park behind the mill only if they sleep here."
+    cited = evidence(replace(MILL, text=said))
+    led = lead_quotation(f"{answer}, guests may park behind the mill.", said, cited)
+    assert led == f"{answer}: “{said}”"
+    assert lead_quotation("Yes.", said, cited) == ""
+    support = await SupportChecker(read)(led, cited)
+    assert (support.better_quoted, support.doubtful or support.appealable) == (False, True)
+    assert lead_quotation(f"{answer}, guests park here.", "Parking: guests.", cited) == f"{answer}: Parking: guests."
+    for other in ("No guests may park.", "No. 12 guests may park.", "No-shows may park."):
+        assert lead_quotation(other, said, cited) == ""
 
 
 async def test_loose_strictness_ignores_wording(read: EmbedTokens) -> None:
