@@ -64,6 +64,13 @@ class Candidate:
         return listed and not (": " in self.text or self.text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS))
 
     @property
+    def kind(self) -> PassageKind:
+        """Return the kind of its passage; what introduces code is prose."""
+        passage = self.hit.passage
+        introduced = passage.kind is PassageKind.CODE and self.span[1] <= len(_find_introduction(passage.text))
+        return PassageKind.PROSE if introduced else passage.kind
+
+    @property
     def context(self) -> str:
         """Return the text below its page's title, section and lead-in line."""
         return write_context(self.hit, self.lead, self.text)
@@ -179,10 +186,8 @@ def asks_for_steps(question: str) -> bool:
 def _find_in_passage(rank: int, hit: Hit, *, coded: bool) -> Iterator[Candidate]:
     text, spans = hit.passage.text, find_quotable_spans(hit.passage)
     if hit.passage.kind is PassageKind.CODE:
-        introduction = text[: max(0, text.find("\n\n"))]
-        if introduction.endswith(_COLON):
-            sentences = find_quotable_spans(replace(hit.passage, text=introduction, kind=PassageKind.PROSE))
-            yield from (Candidate(hit, rank, span) for span in sentences[:-1])
+        introduction = replace(hit.passage, text=_find_introduction(text), kind=PassageKind.PROSE)
+        yield from (Candidate(hit, rank, span) for span in find_quotable_spans(introduction)[:-1])
         if not coded:
             return
         blocks = (block for block in _CODE_BLOCK.finditer(text) if _LETTER.search(block[0]))
@@ -203,6 +208,12 @@ def _find_in_passage(rank: int, hit: Hit, *, coded: bool) -> Iterator[Candidate]
             lead = words
         elif lead or begin < start or _is_informative(words, hit.passage.kind):
             yield Candidate(hit, rank, (begin, end), lead)
+
+
+def _find_introduction(code: str) -> str:
+    """Return the paragraph that introduces code, with a colon at its end; empty if there is none."""
+    first, _, rest = code.partition("\n\n")
+    return first if rest and first.endswith(_COLON) else ""
 
 
 def _is_informative(words: str, kind: PassageKind) -> bool:

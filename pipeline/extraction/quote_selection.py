@@ -156,7 +156,7 @@ def select_quotes(
             sentences.append(replace(last, text=f"{last.text}\n{item.text}", evidence=(*last.evidence, item)))
             continue
         listed = "\n".join(piece.text for piece in one.evidence)
-        text = listed if one.lead else write_rows(one.text, one.hit.passage.kind)
+        text = listed if one.lead else write_rows(one.text, one.kind)
         apart = one in disputed or PassageKind.TABLE in {each.hit.passage.kind for each in (before, one) if each}
         note = (
             footnotes.write_dated_note(one.hit.document) if one in disputed else _describe_place(one, before, language)

@@ -192,3 +192,11 @@ def test_answer_type_needs_a_value_that_the_question_lacks(sentence: str, kind: 
 def test_any_text_can_be_classified(sentence: str, question: str, kind: AnswerType) -> None:
     assert classify_question(question) in {None, *AnswerType}
     assert isinstance(has_answer_type(sentence, kind, question), bool)
+
+
+@pytest.mark.parametrize(("question", "blocks"), [("When is a release made?", 0), ("Which command rolls it back?", 1)])
+def test_sentence_before_the_introduction_of_code_is_prose(question: str, blocks: int) -> None:
+    code = hit("A release is made every Tuesday. To roll it back, run:\n\nboatctl rollback", kind=PassageKind.CODE)
+    sentence, *others = find_candidates([code, hit("The canteen opens at noon.", key="c.md")], question)
+    assert (sentence.text, sentence.kind) == ("A release is made every Tuesday.", PassageKind.PROSE)
+    assert [other.kind for other in others].count(PassageKind.CODE) == blocks

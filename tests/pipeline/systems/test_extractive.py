@@ -266,14 +266,6 @@ async def test_code_is_not_quoted_if_it_is_not_asked_for() -> None:
     assert answered(outcome) == ["A release is made every Tuesday."]
 
 
-async def test_sentence_before_the_introduction_of_code_is_quoted() -> None:
-    text = "A release is made every Tuesday. To roll it back, run:\n\nboatctl release rollback"
-    page = hit(text, title="Releases", kind=PassageKind.CODE)
-    other = hit("The canteen opens at noon.", key="c.md", title="Canteen")
-    outcome = await run(answer, question("When is a release made?"), Shelf([page, other]))
-    assert answered(outcome) == ["A release is made every Tuesday."]
-
-
 async def test_copy_of_a_list_is_not_quoted_beside_it() -> None:
     text = "The keeper on call must:\n- light the lamp\n- write a note"
     pages = [hit(text, key=key, title="On call") for key in ("a.md", "b.md")]
