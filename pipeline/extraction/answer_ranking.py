@@ -147,17 +147,20 @@ def rescore_candidates(
     """
     trust = 1.0 if read else question.trust
     valued = (
-        replace(one, features=replace(one.features, sentence=trust * values[one.candidate.context]))
-        for one in scored
-        if one.candidate.context in values
+        replace(candidate, features=replace(candidate.features, sentence=trust * values[candidate.candidate.context]))
+        for candidate in scored
+        if candidate.candidate.context in values
     )
     ranked = weigh_candidates(valued, _choose_weights(question, read))
     mean, deviation = fmean(cosines.values() or [0.0]), pstdev(cosines.values() or [0.0]) or 1.0
     further = [
-        replace(one, score=one.score + ALONE_WEIGHT * (cosines.get(one.candidate.text, mean) - mean) / deviation)
-        for one in ranked[1:]
+        replace(
+            candidate,
+            score=candidate.score + ALONE_WEIGHT * (cosines.get(candidate.candidate.text, mean) - mean) / deviation,
+        )
+        for candidate in ranked[1:]
     ]
-    return (*ranked[:1], *sorted(further, key=lambda one: one.score, reverse=True))
+    return (*ranked[:1], *sorted(further, key=lambda candidate: candidate.score, reverse=True))
 
 
 def _choose_weights(question: ScoredQuestion, read: Mapping[str, float]) -> RegimeWeights:

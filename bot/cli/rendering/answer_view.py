@@ -89,8 +89,10 @@ def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[Rendera
         total = len(answer.sentences) + answer.withheld
         parts += [Text(), Text(render_left_out(answer.withheld, total, language), style="dim")]
     if answer.citations:
-        first = {one.number: one for one in reversed(answer.citations)}  # pages that share a number have one quote
-        sources = (render_source(one, zone=zone, quoted=first[one.number] is one) for one in answer.citations)
+        # Pages that share a number have one quote.
+        first = {citation.number: citation for citation in reversed(answer.citations)}
+        quoted = ((citation, first[citation.number] is citation) for citation in answer.citations)
+        sources = (render_source(citation, zone=zone, quoted=is_first) for citation, is_first in quoted)
         parts += [Text(), *separate_blocks(sources)]
     if answer.status is Status.ABSTAINED and answer.nearest:
         parts += [Text(), Text(translate("nearest", language)), *(_render_nearest(hit) for hit in answer.nearest)]
