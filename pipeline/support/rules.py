@@ -37,7 +37,8 @@ from pipeline.support.passage_facts import (
 )
 from storage.types import VerdictReason
 
-_ATTRIBUTING = frozenset({"by", "is", "was", "are", "were"})  # words before a name that its subject has once
+_ATTRIBUTING = frozenset({"by", "is", "was", "are", "were", "via", "through", "using", ","})
+"""Words before a name that its subject has once."""
 _Said = Number | Date | ProperName
 
 

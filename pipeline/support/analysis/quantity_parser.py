@@ -90,6 +90,7 @@ class Number(TokenSpan):
     halves: tuple[float, ...] = ()
     label: bool = False  # whether it only labels a place of a text or a thing: "paragraph 1.F.3", "page 4"
     named: bool = False  # whether it begins a name: "12things"
+    restates: bool = False  # whether it gives the number before it in other words: "two weeks (10 days)"
 
 
 def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = "en") -> tuple[Number, ...]:
@@ -108,7 +109,15 @@ def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = 
             named = language != "de" and _begins_name(text, number)
             found.append(replace(number, named=named, label=number.label or named))
             beyond = found[-1].last
-    return tuple(_add_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found))
+    shared = [_add_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found)]
+    return tuple(_mark_restating(text, number, shared[at - 1 : at]) for at, number in enumerate(shared))
+
+
+def _mark_restating(text: Tokens, number: Number, before: Sequence[Number]) -> Number:
+    """Give a number in brackets behind another of its dimension the bound of that one."""
+    inside = bool(before) and text.at(before[0].last) == "(" and number.first == before[0].last + 1
+    same = inside and is_same_dimension(before[0].units, number.units)
+    return replace(number, bound=before[0].bound, restates=True) if same else number
 
 
 def _begins_name(text: Tokens, number: Number) -> bool:

@@ -16,6 +16,7 @@ from pipeline.support.analysis.proper_names import (
     find_name_root,
     find_names,
     is_demonym,
+    is_ordinary_word,
     load_name_tables,
 )
 from pipeline.support.analysis.quantity_parser import (
@@ -135,7 +136,7 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
     """
     ours, theirs = alignment.sentence, alignment.source
     substance = _find_substance(theirs, *place.given)
-    capitalised = [at for at in substance if at in theirs.capitals]
+    capitalised = [at for at in substance if at in theirs.capitals and (at or not is_ordinary_word(theirs.text.low[0]))]
     peoples = [at for at in capitalised if is_demonym(theirs.text.low[at])] if is_demonym(name.parts[-1]) else []
     more = [at for at in _find_substance(ours, *place.said) if at not in name.places and at not in ours.capitals]
     return peoples or ([] if more or capitalised != substance else capitalised)
@@ -249,24 +250,34 @@ def are_conflicting(given: Value, said: Value) -> bool:
 def find_lone_conflict(said: str, pieces: Sequence[Evidence]) -> tuple[Evidence, VerdictReason] | None:
     """Return a sentence that refutes an amount by another, and the reason; None if none does.
 
-    It has most of the rest of what is said, at least `LEAST_REST`, and one amount of that kind, or a range. No sentence
-    with as much of the rest as that has the amount itself.
+    It has most of the rest of what is said, at least `LEAST_REST`, in part in its page's title, and one amount of that
+    kind, or a range, negated if that of the statement is. No sentence with as much of the rest has the amount itself.
     """
     language = detect_language(said)
     ours, parsed = parse_sentence(said, language), [parse_sentence(piece.text, language) for piece in pieces]
+    titles = [parse_sentence(piece.document.title, language).content for piece in pieces]
     rest = ours.content - {ours.stems[at] for at in ours.valued} - load_general_words(language)
-    shares = [len(rest & theirs.content) / max(len(rest), 1) for theirs in parsed]
-    near = [at for at, share in enumerate(shares) if share >= LEAST_REST and not parsed[at].is_row]
-    if len(rest) < _LEAST_WORDS or find_negation_scopes(ours).reached:
+    known = [
+        theirs.content | (title if len(rest & theirs.content) >= _LEAST_WORDS else frozenset())
+        for theirs, title in zip(parsed, titles, strict=True)
+    ]
+    shares = [len(rest & words) / max(len(rest), 1) for words in known]
+    if len(rest) < _LEAST_WORDS:
         return None
+    near = [at for at, share in enumerate(shares) if share >= LEAST_REST and not parsed[at].is_row]
+    denied = find_negation_scopes(ours)
     for number in reversed(ours.numbers):
-        known = {at: [one for one in parsed[at].numbers if _is_same_kind(parsed[at], one, ours, number)] for at in near}
-        at = max((at for at in near if known[at]), key=lambda at: shares[at], default=-1)
-        if at < 0 or not all(are_conflicting(one, number) for kin in known.values() for one in kin):
+        kin = {at: [one for one in parsed[at].numbers if _is_same_kind(parsed[at], one, ours, number)] for at in near}
+        at = max((at for at in near if kin[at]), key=lambda at: shares[at], default=-1)
+        if at < 0 or not all(are_conflicting(one, number) for numbers in kin.values() for one in numbers):
             continue
-        (first, *_), last = known[at], known[at][-1]
+        (first, *_), last = kin[at], kin[at][-1]
         instead = first.said if first.values == last.values else parsed[at].text.said(first.first, last.last)
-        if len(instead.split()) <= _RANGE and not find_negation_scopes(parsed[at]).denies(first.first):
+        negated = find_negation_scopes(parsed[at])
+        same = denied.denies(number.first) == negated.denies(first.first) and bool(denied.reached) <= bool(
+            negated.reached
+        )
+        if len(instead.split()) <= _RANGE and same:
             return pieces[at], VerdictReason("contradicted", (number.said, instead))
     return None
 

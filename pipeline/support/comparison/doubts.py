@@ -300,7 +300,7 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
     """Yield a value that the source lacks, if it has another of that kind that the sentence does not have."""
     dates = (date for date in theirs.dates if theirs.text.at(date.first - 1) != "(")
     given: tuple[Value, ...] = (*theirs.numbers, *dates)
-    others = [value for value in given if not any(is_same_value(value, own) for own in ours.values)]
+    others = _list_unsaid(given, ours.values)
     for value in ours.values:
         if not any(is_same_value(known, value) or is_same_value(value, known) for known in (*given, *asked)):
             counted = ours.stems[value.last : value.last + 1]
@@ -309,6 +309,14 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
                 if _are_rivals(value, other) and not (bare and theirs.stems[other.last : other.last + 1] != counted):
                     yield Doubt(value.said, other.said, grave=True)
                     break
+
+
+def _list_unsaid(given: Sequence[Anchor], known: Sequence[Anchor]) -> list[Anchor]:
+    """Return the values and names that are not among the known ones in either form: "two weeks (10 days)"."""
+    said = {at for at, one in enumerate(given) if any(_is_same(one, other) for other in known)}
+    restating = {at for at, one in enumerate(given) if isinstance(one, Number) and one.restates}
+    said |= {at - 1 for at in restating & said} | {at for at in restating if at - 1 in said}
+    return [one for at, one in enumerate(given) if at not in said]
 
 
 def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
@@ -355,8 +363,8 @@ def _find_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
     given = [(said, clause) for clause in theirs.clauses for said in _list_anchors(theirs, *clause)]
     taken = {theirs.stems[at] for said, _ in given for at in said.places}
     known = (*ours.values, *find_names(ours))
-    unsaid = (pair for pair in given if not any(_is_same(pair[0], said) for said in known))
-    rivals = [(other, theirs.stems_in(*clause)) for other, clause in unsaid]
+    unsaid = _list_unsaid([said for said, _ in given], known)
+    rivals = [(other, theirs.stems_in(*clause)) for other, clause in given if other in unsaid]
     for said in _list_anchors(ours, 0, len(ours.text)):
         same = [clause for other, clause in given if _is_same(other, said)]
         for other, words in rivals if len(same) == 1 else ():

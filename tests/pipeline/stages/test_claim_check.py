@@ -305,7 +305,9 @@ def test_reason_never_denies_words_that_a_passage_has() -> None:
 
 OARS = hit(
     "Guests and keepers - oars are currently replaced every 3 years, according to the age of the oar, not its length. "
-    "Generally, they row Monday to Friday (40 hours) in all boats. Crates typically arrive after 3-4 weeks.",
+    "Generally, they row Monday to Friday (40 hours) in all boats. Crates typically arrive after 3-4 weeks. They may "
+    "not stay on the pier longer than 15 days. Within any season, a guest can keep up to two weeks (10 days) of berth. "
+    "All lost oars come back to the guests via Skarholm.",
     key="oars.md",
     title="Oars",
 )
@@ -321,6 +323,11 @@ OARS = hit(
         ("Crates typically arrive after 3-4 weeks.", Verdict.SUPPORTS),
         ("Oars of guests are not replaced every 5 years.", Verdict.NOT_ENOUGH_INFO),
         ("Lamps of guests are painted every 5 years.", Verdict.NOT_ENOUGH_INFO),
+        ("Oars may not stay on the pier longer than 25 days.", Verdict.REFUTES),
+        ("Oars may stay on the pier longer than 25 days.", Verdict.REFUTES),
+        ("All lost oars come back to the guests via Lindvik.", Verdict.REFUTES),
+        ("Guests can keep as many as ten days of berth within any season.", Verdict.SUPPORTS),
+        ("Guests can keep more than ten days of berth within any season.", Verdict.NOT_ENOUGH_INFO),
     ],
 )
 async def test_lone_amount_of_the_sentence_about_the_rest_refutes_another(claim: str, verdict: Verdict) -> None:

@@ -26,6 +26,26 @@ def test_passage_is_quoted_instead_of_a_value_of_another_clause(sentence: str, *
     assert any(finding.grave for finding in check_rules(sentence, [VIK])) is wrong
 
 
+BERTH = "Within any rolling season, a boat can have up to two weeks (10 days) of free berth."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "changed"),
+    [
+        ("A boat has as many as ten days of free berth in any rolling season.", False),
+        ("A boat has as many as two weeks of free berth in any rolling season.", False),
+        ("A boat has more than ten days of free berth in any rolling season.", True),
+    ],
+)
+def test_number_in_brackets_restates_the_one_before_it(sentence: str, *, changed: bool) -> None:
+    assert any(finding.instead for finding in check_rules(sentence, [BERTH])) is changed
+
+
+def test_capitalised_verb_is_not_another_name() -> None:
+    rules = check_rules("In Lundbook, the limit of an order has to be set to 20.", ["Set the limit of an order to 20"])
+    assert not any(finding.instead for finding in rules)
+
+
 ROOMS = (
     "A room costs 80 crowns a night, except in Lundey and Vik, where it costs 120 crowns. Supper is served at eight. "
     "Lamps are cleaned every three weeks, except the great one, which is cleaned every 2 days."
