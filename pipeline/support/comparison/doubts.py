@@ -30,7 +30,7 @@ _CLAUSE = 3  # content words that make a clause
 _BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
 _AGENT = 5  # tokens before "by" in which a passive has its "was", and behind it in which the agent is named
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
-_ANSWERS = frozenset({"yes", "no"})
+_BOUNDS = frozenset({Bound.OVER, Bound.UNDER})
 Value = Number | Date
 Anchor = Value | ProperName
 
@@ -51,8 +51,6 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     ours, theirs = alignment.sentence, alignment.source
     asked = question.passages if question else ()
     allowed = frozenset[str]().union(*(part.stems for part in asked))
-    if _is_answer(ours, 0):
-        yield Doubt(ours.text.words[0])
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
     yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
     turned = (*_find_changed_joins(alignment), *_find_other_limits(ours, theirs), *_find_other_directions(ours, theirs))
@@ -81,10 +79,6 @@ def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: b
         is_asked = bool(terms) and allowed.issuperset(terms)
         miscopied = where and not is_asked
         yield doubt._replace(miscopied=miscopied, grave=miscopied or (doubt.grave and not is_asked))
-
-
-def _is_answer(sentence: ParsedSentence, place: int) -> bool:
-    return place == 0 and sentence.text.at(0) in _ANSWERS and not sentence.text.at(1).isalpha()
 
 
 def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
@@ -156,11 +150,11 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
         return
     for said in ours.numbers:
         same = [number for number in theirs.numbers if _is_same_amount(number, said) and not number.ordinal]
-        limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
+        limited = said.bound in _BOUNDS and not said.ordinal
         if same and limited and all(number.bound is not said.bound for number in same):
             behind = theirs.text.low[same[0].last : same[0].last + _LEAD]  # "seven people at most"
             binding = not theirs.is_row and _LIMITS.isdisjoint(behind)
-            turned = {Bound.OVER, Bound.UNDER} == {said.bound, same[0].bound}
+            turned = {said.bound, same[0].bound} == _BOUNDS
             yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding, binding and turned)
 
 
@@ -175,6 +169,8 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     """
     for said in (*ours.dates, *ours.numbers):
         same = [value for value in theirs.values if is_same_value(value, said)]
+        if isinstance(said, Number) and said.bound in _BOUNDS & {one.bound for one in same if isinstance(one, Number)}:
+            continue  # "as many as" for "up to"
         own, leads = _find_direction(ours, said.first), [_find_direction(theirs, value.first) for value in same]
         others = [(one, name) for one, name in zip(same, leads, strict=True) if name and name != own]
         if own and others and own not in leads:
@@ -244,7 +240,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         for place in range(*gap.said):
             stem = ours.stems[place]
             low = ours.text.low[place]
-            same = place in settled | binding or low in joins or low.endswith("n't") or _is_answer(ours, place)
+            same = place in settled | binding or low in joins or low.endswith("n't")
             if not same and stem in ours.content - known:
                 yield Doubt(ours.text.words[place], their_text)
     for value in (*ours.dates, *ours.numbers):
