@@ -101,8 +101,7 @@ def find_candidates(hits: Sequence[Hit], question: str = "", around: Sequence[Hi
     coded = bool(_FOR_CODE.search(question)) or all(hit.passage.kind is PassageKind.CODE for hit in hits)
     found = (one for rank, hit in ranked for one in _find_in_passage(rank, hit, coded=coded))
     whole = (one for one in found if not (_place_after(one.hit) in before and one.is_fragment))
-    opposites = _list_opposites(question)
-    return tuple(one for one in whole if not (opposites and _is_contrary(one, opposites)))
+    return tuple(one for one in whole if not is_contrary(one, question))
 
 
 def _place_after(hit: Hit, passages: int = 0) -> tuple[str, str, str, int]:
@@ -130,18 +129,20 @@ def keep_named(hits: Sequence[Hit], question: str, language: str) -> Sequence[Hi
     return hits
 
 
+@lru_cache(maxsize=64)
 def _list_opposites(question: str) -> Sequence[tuple[str, str]]:
     """Return words of a question, each with its opposite, if that is not in the question, too."""
     asked = f" {_space_caseless(question)} "
-    pairs = (pair.split() for pair in load_table("answer_types.json")["opposites"])
+    pairs = (pair.split("/") for pair in load_table("answer_types.json")["opposites"])
     both = [(word, opposite) for pair in pairs for word, opposite in (pair, pair[::-1])]
     return [(word, opposite) for word, opposite in both if f" {word} " in asked and f" {opposite} " not in asked]
 
 
-def _is_contrary(candidate: Candidate, opposites: Sequence[tuple[str, str]]) -> bool:
+def is_contrary(candidate: Candidate, question: str) -> bool:
     """Return whether a candidate is about the opposite of what is asked about: the second keeper, not the first."""
-    said, context = (f" {_space_caseless(text)} " for text in (candidate.text, candidate.context))
-    return any(f" {word} " not in context and f" {opposite} " in said for word, opposite in opposites)
+    opposites = _list_opposites(question)
+    context = f" {_space_caseless(candidate.context)} " if opposites else ""
+    return any(f" {word} " not in context and f" {opposite} " in context for word, opposite in opposites)
 
 
 def _is_named(name: str, shelf: str) -> bool:

@@ -23,7 +23,7 @@ from pipeline.extraction.candidates import (
     widen_steps,
 )
 from pipeline.replies import footnotes
-from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.stages.question_analysis import leans_back
 from pipeline.support.rules import FindingOutcome, check_rules
 from pipeline.support.support_check import is_in_list, write_rows
 from pipeline.types import CitedSentence
@@ -234,7 +234,7 @@ def _is_copy(one: Candidate, other: Candidate) -> bool:
 def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
     """Return the page and section of a bare list item, or of a pronoun that the previous quote does not explain."""
     leans = is_in_list(candidate.hit.passage.text, candidate.span) and "\n" not in candidate.text and not candidate.lead
-    leans = leans or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
+    leans = leans or (leans_back(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
 
 

@@ -8,7 +8,7 @@ from itertools import combinations, groupby
 from pipeline.extraction.candidates import SENTENCE_ENDS
 from pipeline.extraction.quote_selection import TopicStatement, is_contradiction, parse_statement
 from pipeline.kit import Supports
-from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.stages.question_analysis import leans_back
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
@@ -75,8 +75,8 @@ _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bulle
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Return evidence in the order of its passages. Each piece is extended backwards until it can be understood.
 
-    A sentence that begins with a pronoun is extended to the sentence with its antecedent. An item of a list is extended
-    to the list's lead-in, which may negate it. Overlapping evidence is merged.
+    A sentence that begins with a pronoun or a connective is extended to the sentence that it leans on. An item of a
+    list is extended to the list's lead-in, which may negate it. Overlapping evidence is merged.
     """
     bound: dict[str, list[Evidence]] = {}
     for piece in map(_bind_subject, evidence):
@@ -106,13 +106,12 @@ def _bind_subject(one: Evidence) -> Evidence:
     lead = _find_lead_in(one.passage.text, before, one.span)
     if lead is not None and one.span[1] - lead <= MAX_LIST:
         return _quote_span(one, (lead, one.span[1]))
-    if is_in_list(one.passage.text, one.span):
-        return one
-    start, before = one.span[0], before[-MAX_LED:]
-    while _opens_with_pronoun(one, start) and before:
+    line = one.passage.text.rfind("\n", 0, one.span[0]) + 1 if is_in_list(one.passage.text, one.span) else 0
+    start, before = one.span[0], [span for span in before[-MAX_LED:] if span[0] >= line]
+    while _leans_back(one, start) and before:
         start = before.pop()[0]
-    # If the earlier sentences begin with pronouns, too, the sentence stays as it is.
-    return one if _opens_with_pronoun(one, start) else _quote_span(one, (start, one.span[1]))
+    # If the earlier sentences lean on others, too, it is extended to the beginning of its passage, or stays as it is.
+    return one if start and _leans_back(one, start) else _quote_span(one, (start, one.span[1]))
 
 
 def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
@@ -128,8 +127,8 @@ def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
     return None
 
 
-def _opens_with_pronoun(one: Evidence, start: int) -> bool:
-    return opens_with_pronoun(one.passage.text[start : one.span[1]], one.document.language)
+def _leans_back(one: Evidence, start: int) -> bool:
+    return leans_back(one.passage.text[start : one.span[1]], one.document.language)
 
 
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
@@ -140,7 +139,7 @@ def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
 def _name_subject(one: Evidence) -> str:
     text = " ".join(_join_items(one.text).split())
     alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell has no subject
-    return f"{one.document.title}: {text}" if alone or _opens_with_pronoun(one, one.span[0]) else text
+    return f"{one.document.title}: {text}" if alone or _leans_back(one, one.span[0]) else text
 
 
 def _join_items(text: str) -> str:
@@ -177,9 +176,9 @@ async def bind_finding(
     near copy of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
-    unbound = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
+    unbound = any(_leans_back(piece, piece.span[0]) for piece in evidence)
     holds = support.holds or (support.appealable and (checked or unbound))
-    named = not opens_with_pronoun(text, evidence[0].document.language)
+    named = not leans_back(text, evidence[0].document.language)
     named = named and all(_names_subject(text, piece, checked=checked) for piece in evidence)
     if holds and named and not support.better_quoted:
         return (SourcedFinding(text, bind_subjects(evidence)),)

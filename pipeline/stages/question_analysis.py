@@ -84,7 +84,7 @@ _ASKED_OF = lazy_compile(r"\bof (\w+)")
 _DESCRIBED = lazy_compile(r"\s+(?:(?:[A-Z\d][\w'’-]*\s*)+(?:\W|$)|(?:[\w'’-]+\s+){1,3}(?:of|between)\s)")
 """Words after an article that identify the thing: a name, or a phrase with "of"."""
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
-_PATTERNS = {"harmless", "requests", "relative", "facts", "accounts", "dates"}  # keys with regular expressions
+_PATTERNS = {"connectives", "harmless", "requests", "relative", "facts", "accounts", "dates"}
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -116,6 +116,7 @@ class ResolvedQuestion:
 class _FollowUpRules:
     openers: re.Pattern[str]
     pronouns: re.Pattern[str]
+    connectives: re.Pattern[str]
     possessives: re.Pattern[str]
     determiners: re.Pattern[str]
     harmless: re.Pattern[str]
@@ -298,11 +299,11 @@ def _is_shortened(name: str, talk: Conversation) -> bool:
     return any(name in [word for word in other if content_terms(word, "en")] != [name] for other in longer)
 
 
-def opens_with_pronoun(sentence: str, language: str) -> bool:
-    """Return whether a sentence begins with a pronoun such as "It", "They", "These"."""
+def leans_back(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a pronoun such as "It", or with a connective such as "Therefore"."""
     rules = _follow_up_rules(language or "en")
     text = rules.harmless.sub(" ", sentence).lstrip("\"'“‘«„(")
-    return bool(rules.pronouns.match(text) or rules.possessives.match(text))
+    return any(kind.match(text) for kind in (rules.pronouns, rules.possessives, rules.connectives))
 
 
 def _content_words(text: str, language: str) -> list[str]:

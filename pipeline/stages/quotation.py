@@ -29,7 +29,7 @@ from pipeline.extraction.designations import is_about_others
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
 from pipeline.stages.passage_order import find_answer_language, read_passages
-from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question, split_question
+from pipeline.stages.question_analysis import ResolvedQuestion, leans_back, resolve_question, split_question
 from pipeline.stages.turn_context import WIDER
 from pipeline.types import CitedSentence, Conversation, Turn
 from storage.language.lazy_pattern import lazy_compile
@@ -160,7 +160,7 @@ def _stands_alone(found: Evidence, language: str) -> bool:
     """Return whether a quotation is self-contained: a sentence, not a row, an address, or one that begins with "it"."""
     text = found.text.strip()
     whole = found.passage.kind is PassageKind.PROSE and text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
-    return whole and not ("\n" in text or opens_with_pronoun(text, language) or _ADDRESS.match(text))
+    return whole and not ("\n" in text or leans_back(text, language) or _ADDRESS.match(text))
 
 
 def _may_answer_in(hit: Hit, language: str) -> bool:

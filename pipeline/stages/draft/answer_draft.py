@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pipeline.errors import PipelineError, ReplyBroken
+from pipeline.extraction.replacement import find_answering, is_said
 from pipeline.kit import Kit
 from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence, format_draft
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import DraftSplitter, feedback_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
-from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
+from pipeline.stages.findings import SourcedFinding, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
 from pipeline.support.support_check import lead_quotation
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.detection import detect_language
+from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 
 
@@ -204,7 +206,7 @@ async def _say_stream(
         queued = deque[MarkedSentence | None]()
         if refused:
             cited, queued = await _hold_until_cited(arrived, refused)
-            any_said = not cited and len(queued) > 1 and await speaker.say_refused_notes(refused)
+            any_said = not cited and len(queued) > 1 and await speaker.replace(replace(refused, borrowed=False))
         while sentence := queued.popleft() if queued else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
             if not (refused or received or written or await speaker.say_drafted(sentence)):
@@ -229,17 +231,16 @@ async def _hold_until_cited(
     return False, queued
 
 
-MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft that cites none of them
-
-
 class ReplySpeaker:
     """Says the sentences of one reply. In place of a withheld sentence, it says that of the draft, or the notes."""
 
     def __init__(
         self, context: TurnContext, findings: Sequence[SourcedFinding], drafted: Sequence[MarkedSentence], kit: Kit
     ) -> None:
+        self._context = context
         self._annotator = SentenceAnnotator(context, findings)
         self._findings = findings
+        self._answering: tuple[tuple[int, CitedSentence], ...] | None = None  # what may replace a sentence
         self._drafted = drafted
         self._kit = kit
         self._said: list[CitedSentence] = []
@@ -255,7 +256,7 @@ class ReplySpeaker:
     async def say_more(self, sentences: Iterable[MarkedSentence], findings: Sequence[SourcedFinding]) -> bool:
         """Continue the reply over other findings, without repetitions. Return whether a sentence passed."""
         self._annotator = self._annotator.continued(findings)
-        self._findings = findings
+        self._findings, self._answering = findings, None
         any_said = False
         for sentence in sentences:
             known = any(has_same_words(sentence.text, earlier.text) for earlier in self._said)
@@ -273,54 +274,49 @@ class ReplySpeaker:
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
-        """Say the draft's sentences or the notes in place of a withheld sentence. Return whether any was said."""
-        covered = await self.say_drafted(marked)
-        # A sentence that borrows its marks is followed by the one whose notes these are.
-        how = self._kit.replaced_by(self.cite(marked))
-        unquoted = marked.incomplete or marked.borrowed or how == "nothing"
-        any_said = bool(covered)
-        for number in () if unquoted else sorted(set(marked.numbers) - covered):
-            note = self._findings[number - 1]
-            first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not any_said)
-            led = lead_quotation(marked.text, note.text, note.evidence) if how == "quotation" and not any_said else ""
-            for text in filter(None, (led, note.text)):
-                if passed := await self._put(self._annotator.annotate(replace(first, text=text))):
-                    break
-            any_said = any_said or passed
-            for subject in () if passed else bind_subjects(note.evidence):
-                quote = self._annotator.annotate(replace(first, text=subject.text))
-                any_said = await self._put(replace(quote, evidence=(subject,))) or any_said
-        return any_said
+        """Say the draft's sentences, or its best note that answers, in place of a withheld one; return whether any was.
 
-    async def say_refused_notes(self, refused: MarkedSentence) -> bool:
-        """Say the notes of a refused sentence before the new draft; return whether one passed."""
-        return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
+        Nothing replaces a sentence that is refuted, or that borrows the marks of the one after it.
+        """
+        how, covered = self._kit.replaced_by(self.cite(marked)), await self.say_drafted(marked)
+        if covered or marked.incomplete or marked.borrowed or how == "nothing":
+            return covered
+        if self._answering is None:
+            self._answering = await find_answering(self._context.search_query, self._findings, self._kit.rerank)
+        for number, quote in self._answering:
+            note = self._annotator.annotate(MarkedSentence(quote.text, (number,), paragraph=False)).note or quote.note
+            led = lead_quotation(marked.text, quote.text, quote.evidence) if how == "quotation" else ""
+            for text in filter(None, (led, quote.text)) if number in marked.numbers else ():
+                if await self._put(replace(quote, text=text, note=note, paragraph=marked.paragraph)):
+                    return True
+        return False
 
-    async def say_drafted(self, marked: MarkedSentence) -> set[int]:
-        """Say the draft's sentences that a withheld sentence refines. Return the numbers of the notes they cite."""
-        covered = set[int]()
+    async def say_drafted(self, marked: MarkedSentence) -> bool:
+        """Say the draft's sentences that a withheld sentence refines; return whether any was said."""
+        any_said = False
         for other in find_counterparts(marked, self._drafted):
-            if await self._put(self._annotator.annotate(replace(other, paragraph=marked.paragraph and not covered))):
-                covered.update(other.numbers)
-        return covered
+            said = self._annotator.annotate(replace(other, paragraph=marked.paragraph and not any_said))
+            any_said = await self._put(said) or any_said
+        return any_said
 
     async def _put(self, sentence: CitedSentence) -> bool:
         """Say a replacement, and return whether it was said, now or before. One with links or mentions is rejected."""
         left = self._drop_beginning(sentence)
-        if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
+        repeated = is_repeated(sentence, self._said) or is_repeated(left, self._said, least=MOSTLY_SAID)
+        if repeated or is_said(left.text, [earlier.text for earlier in self._said]):
             return True
-        sentence = left
-        if clean_markup(bare := sentence.text.replace("`", "")) != bare:
+        if clean_markup(bare := left.text.replace("`", "")) != bare:
             return False
-        passed = await self._pass(sentence)
-        self._replaced += [sentence] * passed
+        passed = await self._pass(left)
+        self._replaced += [left] * passed
         return passed
 
     def _drop_beginning(self, sentence: CitedSentence) -> CitedSentence:
-        """Return a note without its first sentence, which explains a pronoun, if that sentence was said just before."""
-        last = self._said[-1].text if self._said else ""
-        rest = sentence.text.removeprefix(last)
-        return replace(sentence, text=rest.lstrip()) if last and rest[:1].isspace() and rest.strip() else sentence
+        """Return a quotation without its first sentence, which explains the second, if that was said just before."""
+        spans, last = sentence_spans(sentence.text), [earlier.text for earlier in self._said[-1:]]
+        first = sentence.text[slice(*spans[0])]
+        known = len(spans) > 1 and sentence.evidence[0].text.startswith(first) and is_said(first, last, MOSTLY_SAID)
+        return replace(sentence, text=sentence.text[spans[1][0] :]) if known else sentence
 
     async def _pass(self, sentence: CitedSentence) -> bool:
         passed = await self._kit.say(sentence)

@@ -11,7 +11,7 @@ from pipeline.replies.verdict_replies import VerdictSplitter, Verification
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.findings import collect_sentences, passage_ids, select_context
 from pipeline.stages.model_claims import split_passage_ids
-from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.stages.question_analysis import leans_back
 from pipeline.types import Conversation
 from storage.language.detection import detect_language
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
@@ -59,7 +59,7 @@ class SentenceJudge:
         sentences = select_context(sentence, evidence)
         if not sentences:
             return None
-        unbound = opens_with_pronoun(sentence, detect_language(sentence))
+        unbound = leans_back(sentence, detect_language(sentence))
         verdict = asyncio.get_running_loop().create_future()
         case = _Case(sentence, sentences, verdict, before if unbound else "", place)
         self._waiting.append(case)

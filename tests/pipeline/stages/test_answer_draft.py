@@ -194,6 +194,50 @@ async def test_note_in_place_of_a_withheld_sentence_omits_what_was_said() -> Non
     assert [sentence.text for sentence in stage.finish(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]
 
 
+LEAVE = hit(
+    "Keepers get 20 days of paid leave. However, leave in August is limited to 5 days. Leave in winter is unlimited. "
+    "The canteen is closed in winter.",
+    key="leave.md",
+)
+COPY = hit("Of paid leave, keepers get 20 days.", key="copy.md")
+INVENTED = "Nobody has ever counted how often keepers were away."
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        ([(INVENTED, 4, 3, 1)], [1]),
+        ([(INVENTED, 4)], []),
+        ([("Keepers get 20 days of paid leave.", 1), (INVENTED, 2, 3)], [1, "leave in August is limited to 5 days."]),
+        ([("Keepers get 20 days of paid leave.", 1), (INVENTED, 5)], [1]),
+        ([("Keepers get 20 days of paid leave.", 1), (INVENTED, 1), ("Keepers are often away, it is said.", 1)], [1]),
+    ],
+    ids=["best note only", "no note that answers", "connective after what it leans on", "same fact", "said before"],
+)
+async def test_only_one_note_that_answers_and_is_new_replaces_a_sentence(
+    draft: Sequence[tuple[Any, ...]], said: Sequence[int | str]
+) -> None:
+    talk = question("How many days of paid leave do keepers get?")
+    stage = Stage(Shelf([LEAVE, COPY]), talk, Limits(), None, reads_alike)
+    await stage.kit.search(SearchQuery("leave of keepers"), 2)
+    notes = collect_sentences([LEAVE, COPY])
+    findings = tuple(SourcedFinding(note.text, (note,)) for note in notes)
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
+        for text, *numbers in draft:
+            yield MarkedSentence(text, tuple(numbers), paragraph=False)
+
+    async def rerank(_: str, texts: Sequence[str]) -> Sequence[float]:
+        return [-8.0 if "canteen" in text else 6.0 if "20 days" in text else 4.0 for text in texts]
+
+    await say_draft(
+        TurnContext(talk, search_query=talk.question.text), findings, replace(stage.kit, stream=stream, rerank=rerank)
+    )
+    sentences = stage.finish(Status.ANSWERED).answer.sentences
+    expected = [notes[one - 1].text if isinstance(one, int) else one for one in said]
+    assert [sentence.text.removeprefix("However, ") for sentence in sentences] == expected
+
+
 OLD = hit("The ferry costs 12 crowns.", key="old.md", title="Old fares", date=datetime(2021, 3, 1, tzinfo=UTC))
 NEW = hit("The ferry costs 15 crowns.", key="new.md", title="New fares", date=datetime(2026, 1, 15, tzinfo=UTC))
 PIER = hit("The pier is made of oak.", key="pier.md", title="Pier")

@@ -10,7 +10,7 @@ from pipeline.stages.question_analysis import (
     ResolvedQuestion,
     asks_for_fact,
     depends_on_context,
-    opens_with_pronoun,
+    leans_back,
     read_as_query,
     resolve_question,
     split_question,
@@ -94,11 +94,16 @@ def test_first_question_borrows_nothing() -> None:
     ("sentence", "expected"),
     [
         *((text, True) for text in ("It was built.", "They carry it.", "“These are red.", "Its span is 1280 m.")),
+        *(
+            (text, True)
+            for text in ("Therefore it closes.", "For example, ask Ada.", "However, pay.", "In return, pay.")
+        ),
+        *((text, False) for text in ("Instead of tea, ask for milk.", "In addition to tea, pay.", "Software opens.")),
         *((text, False) for text in ("Italy is red.", "There are five.", "The bridge opened.", "This year is short.")),
     ],
 )
-def test_opening_pronoun_is_detected(sentence: str, *, expected: bool) -> None:
-    assert opens_with_pronoun(sentence, "en") is expected
+def test_sentence_that_needs_the_one_before_it_is_detected(sentence: str, *, expected: bool) -> None:
+    assert leans_back(sentence, "en") is expected
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.sampled_from(["", "en", "de", "zh", "xx"]))
