@@ -49,6 +49,12 @@ _NEGATION = lazy_compile(
     r"tampoco|pas|jamais|aucun\w*|non|mai|não|niet|geen|inte|не|нет|никогда|لا|لم|لن|ليس\w*|غير)\b|[不没未无非]",
     re.IGNORECASE,
 )
+_LIMIT = lazy_compile(  # words by which a denial can say the same as a sentence without one
+    r"\b(?:only|unless|except|without|before|until|after|during|over|under|above|below|more|less|fewer|off|yet|closed|"
+    r"forbidden|prohibited|optional|nur|außer|ohne|vor|nach|bis|über|unter|mehr|weniger|verboten|solo|sólo|salvo|sin|"
+    r"antes|después|más|menos|prohibid[oa]s?|seulement|sauf|sans|avant|après|plus|moins|interdit\w*)\b"
+)
+_SHARES = {"half": "50", "quarter": "25"}  # percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +97,9 @@ def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
     shared, least = len(one.topic & other.topic), min(len(one.topic), len(other.topic))
     if not shared or shared < of_one * least or shared < of_both * len(one.topic | other.topic):
         return False
-    differs = bool(differing) or (one.negated != other.negated and one.values == other.values)
-    return differs and all(_misses(*pair) for pair in ((one.text, other.text), (other.text, one.text)))
+    limits = [set(_LIMIT.findall(statement.text.lower())) for statement in (one, other)]
+    denied = one.negated != other.negated and one.values == other.values and limits[0] == limits[1]
+    return (bool(differing) or denied) and _misses(one.text, other.text) and _misses(other.text, one.text)
 
 
 def _misses(text: str, other: str) -> bool:
@@ -107,7 +114,7 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
     for match in re.finditer(r"\d{1,2}:\d\d", text):
         yield "clock", match[0]
     for word, following in pairwise([*words(re.sub(r"\d{1,2}:\d\d", " ", text)), ""]):
-        value = fold_spelling(word)
+        value = _SHARES.get(fold_spelling(word), fold_spelling(word))
         if _YEAR.fullmatch(value):
             yield "year", value
         elif is_date(word):

@@ -231,6 +231,8 @@ AGREE = [
     ("A lamp costs at most 1,500 euros.", "A lamp costs no more than 1500 euros."),
     ("Send bills no later than five days after the trip.", "Send bills within five days after the trip."),
     ("Do not forget to lock the shed.", "Remember to lock the shed."),
+    ("The club pays half of the fare.", "The club pays 50% of the fare."),
+    ("Keepers cannot go home before noon.", "Keepers can go home only after noon."),
     ("You get 25 days.", ""),
     ("", ""),
 ]
