@@ -20,32 +20,28 @@ NEAR_BEST, FAR_BEHIND = 2.0, 5.0  # how far below the best a finding answers in 
 
 async def find_answering(
     question: str, findings: Sequence[SourcedFinding], rerank: Rerank
-) -> tuple[tuple[int, CitedSentence], ...]:
+) -> list[tuple[int, CitedSentence]]:
     """Return the findings that answer a question, best first, by their numbers and as they can be understood alone.
 
     None is about the opposite of what is asked about. If the cross-encoder cannot read them, all others are in order.
     """
     quotes = {
-        number: tuple(quote_alone(finding))
+        number: alone
         for number, finding in enumerate(findings, start=1)
         if not any(_is_about_others(piece, question) for piece in finding.evidence)
+        and (alone := tuple(quote_alone(finding)))
     }
-    texts = {
-        number: f"{first.evidence[0].passage.section}\n{first.text}".strip()
-        for number, (first, *_) in ((number, alone) for number, alone in quotes.items() if alone)
-    }
-    languages = {finding.evidence[0].document.language for finding in findings}
-    known = all(measure_trust(question, language) >= TRUSTED for language in languages)
-    odds = dict(zip(texts, await rerank(question, list(texts.values())) if known else (), strict=False))
-    best = max(odds.values(), default=0.0)
-    least = max(HOPELESS, best - FAR_BEHIND, min(LEAST_ODDS, best - NEAR_BEST))
+    texts = [f"{first.evidence[0].passage.section}\n{first.text}".strip() for first, *_ in quotes.values()]
+    known = all(measure_trust(question, one.evidence[0].document.language) >= TRUSTED for one in findings)
+    odds = dict(zip(quotes, await rerank(question, texts) if known else (), strict=False))
+    least = max(HOPELESS, (best := max(odds.values(), default=0.0)) - FAR_BEHIND, min(LEAST_ODDS, best - NEAR_BEST))
     order = sorted((number for number in odds if odds[number] >= least), key=odds.__getitem__, reverse=True)
-    return tuple((number, quote) for number in (order if odds else texts) for quote in quotes[number])
+    return [(number, quote) for number in (order if odds else quotes) for quote in quotes[number]]
 
 
 def _is_about_others(piece: Evidence, question: str) -> bool:
-    candidate = Candidate(Hit(piece.passage, piece.document, 1.0), 0, piece.span)
-    return is_contrary(candidate, question) or is_about_others(candidate, question)
+    one = Candidate(Hit(piece.passage, piece.document, 1.0), 0, piece.span)
+    return is_contrary(one, question) or is_about_others(one, question)
 
 
 def quote_alone(finding: SourcedFinding) -> Iterator[CitedSentence]:
@@ -61,16 +57,19 @@ def quote_alone(finding: SourcedFinding) -> Iterator[CitedSentence]:
         prose, hit = piece.passage.kind is PassageKind.PROSE, Hit(piece.passage, piece.document, 1.0)
         ended = (one for one in find_candidates([hit]) if one.lead and one.span[1] == piece.span[1])
         listed = prose and is_in_list(piece.passage.text, piece.span)
+        whole = not listed or piece.text.endswith(SENTENCE_ENDS)
         if item := next((one for one in ended if "\n" not in one.text), None):
             yield CitedSentence("\n".join(part.text for part in item.evidence), item.evidence)
-        elif not (piece.span[0] and leans_back(piece.text, language)) and (
-            not listed or piece.text.endswith(SENTENCE_ENDS)
-        ):
+        elif whole and not (piece.span[0] and leans_back(piece.text, language)):
             note = footnotes.describe_place(piece.document, piece.passage) if listed else ""
             yield CitedSentence(join_quotes([piece]).text, (piece,), note)
 
 
 def is_said(text: str, said: Iterable[str], least: float = MOSTLY_SAME) -> bool:
     """Return whether an earlier sentence says the same, from whatever passage."""
-    negated = parse_statement(text).negated
-    return any(has_same_words(text, other, least) and parse_statement(other).negated == negated for other in said)
+    return any(has_same_words(text, one, least) and not (denies(text, one) or denies(one, text)) for one in said)
+
+
+def denies(text: str, other: str) -> bool:
+    """Return whether a text has a negation and another has none."""
+    return parse_statement(text).negated > parse_statement(other).negated

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pipeline.errors import PipelineError, ReplyBroken
-from pipeline.extraction.replacement import find_answering, is_said
+from pipeline.extraction.replacement import denies, find_answering, is_said
 from pipeline.kit import Kit
 from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence, format_draft
@@ -240,7 +240,7 @@ class ReplySpeaker:
         self._context = context
         self._annotator = SentenceAnnotator(context, findings)
         self._findings = findings
-        self._answering: tuple[tuple[int, CitedSentence], ...] | None = None  # what may replace a sentence
+        self._answering: list[tuple[int, CitedSentence]] | None = None  # what may replace a sentence
         self._drafted = drafted
         self._kit = kit
         self._said: list[CitedSentence] = []
@@ -285,7 +285,8 @@ class ReplySpeaker:
             self._answering = await find_answering(self._context.search_query, self._findings, self._kit.rerank)
         for number, quote in self._answering:
             note = self._annotator.annotate(MarkedSentence(quote.text, (number,), paragraph=False)).note or quote.note
-            led = lead_quotation(marked.text, quote.text, quote.evidence) if how == "quotation" else ""
+            kept = how == "quotation" and not denies(quote.text, marked.text)
+            led = lead_quotation(marked.text, quote.text, quote.evidence) if kept else ""
             for text in filter(None, (led, quote.text)) if number in marked.numbers else ():
                 if await self._put(replace(quote, text=text, note=note, paragraph=marked.paragraph)):
                     return True

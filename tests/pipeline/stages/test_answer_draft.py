@@ -148,10 +148,16 @@ async def test_changed_copy_is_replaced_by_its_passage_without_another_draft(not
 
 
 @pytest.mark.parametrize(
-    ("verdict", "shown"), [(Verdict.SUPPORTS, "Yes: “{}”"), (Verdict.REFUTES, "{}"), (Verdict.NOT_ENOUGH_INFO, "{}")]
+    ("verdict", "rule", "shown"),
+    [
+        (Verdict.SUPPORTS, "Guests may ring the bell only if the ringer is away.", "Yes: “{}”"),
+        (Verdict.SUPPORTS, "Guests may not ring the bell at night.", "{}"),
+        (Verdict.REFUTES, "Guests may ring the bell only if the ringer is away.", "{}"),
+        (Verdict.NOT_ENOUGH_INFO, "Guests may ring the bell only if the ringer is away.", "{}"),
+    ],
 )
-async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, shown: str) -> None:
-    rule = hit("Guests may ring the bell only if the ringer is away.", key="ring")
+async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, rule: str, shown: str) -> None:
+    page = hit(rule, key="ring")
     talk, written = question("May guests ring the bell?"), "Yes, guests may ring the bell."
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -164,17 +170,17 @@ async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, s
     async def verify(sentence: str, *_: object, **__: object) -> CheckedClaim:
         return CheckedClaim(Claim(sentence, origin="retrieved"), verdict, ())
 
-    stage = Stage(Shelf([rule]), talk, Limits(), ScriptedLLM({}), check)
+    stage = Stage(Shelf([page]), talk, Limits(), ScriptedLLM({}), check)
     stage.gate.verify = verify
     await stage.kit.search(SearchQuery("bell"), 1)
 
     async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
         yield MarkedSentence(written, (1,), paragraph=False)
 
-    findings = (SourcedFinding(rule.passage.text, collect_sentences([rule])),)
+    findings = (SourcedFinding(rule, collect_sentences([page])),)
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
     (said,) = stage.finish(Status.ANSWERED).answer.sentences
-    assert said.text == shown.format(rule.passage.text)
+    assert said.text == shown.format(rule)
 
 
 async def test_note_in_place_of_a_withheld_sentence_omits_what_was_said() -> None:
