@@ -8,8 +8,8 @@ that still exists. Text that is not a quotation must not have links, images or m
 and recorded with their reason.
 
 If there is a model, it judges every sentence that is neither a quotation nor surely false, together with the
-conversation. If the model fails, only sentences that the local check is sure of pass. A sentence that copies a passage
-with changes is not judged: its passage is quoted instead.
+conversation. If the model fails, only sentences that the local check is sure of pass. A sentence that changes a
+fact of its passage is not judged: the passage is quoted instead.
 """
 
 import asyncio

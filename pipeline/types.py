@@ -118,7 +118,7 @@ class Support:
     contradicted: bool = False  # the passages state something else instead of a part of it
     altered: bool = False  # it holds, but changes an obligation or limit: "may" for "must"
     better_quoted: bool = False
-    """It may differ in meaning from its passage, which is quoted instead, even if a model accepts the sentence."""
+    """It may change a fact of its passage, which is quoted instead, even if a model accepts the sentence."""
     replaced: bool = False  # a content word was added to the passage's sentence, or replaces one of its words
     doubtful: bool = False  # it holds, but so narrowly that a model, if there is one, must judge it
     because: tuple[VerdictReason, ...] = ()

@@ -172,8 +172,8 @@ async def bind_finding(
     """Return a statement as a finding. If its sentences do not support it, return these as one finding instead.
 
     A statement that a model has `checked`, or that resolves a pronoun, is kept despite doubts of the local check. It
-    must name its subject, the table row that it is about, or unless `checked`, the lead-in that its item continues. A
-    near copy of a sentence is replaced by the sentence.
+    must name its subject, the table row that it is about, or unless `checked`, the lead-in that its item continues. One
+    that changes a fact of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     unbound = any(_leans_back(piece, piece.span[0]) for piece in evidence)

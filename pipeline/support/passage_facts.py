@@ -14,6 +14,7 @@ from pipeline.support.analysis.proper_names import (
     find_aliases,
     find_name_root,
     find_spellings,
+    is_abbreviation,
     is_near_spelling,
     is_ordinary_word,
     load_name_tables,
@@ -106,11 +107,16 @@ def _may_measure(known: Number, number: Number) -> bool:
 
 def is_same_number(known: Number, number: Number) -> bool:
     """Return whether a number of the passages makes the sentence's number true."""
-    if any(value in known.values for value in (*number.values, *number.halves)):
+    if any(value in (*known.values, *_list_shares(known)) for value in (*number.values, *number.halves)):
         return True
     if is_equal_quantity(known, number):
         return True
     return number.bound is not Bound.EXACTLY and not known.ordinal and _is_within_bound(known, number)
+
+
+def _list_shares(number: Number) -> Iterator[float]:
+    """Yield a percentage as a share below 1: 0.5 for "50%"."""
+    return (value / 100 for value in number.values if value < 100 and any(unit.name == "%" for unit in number.units))
 
 
 def is_within_bound(known: Number, said: Number) -> bool:
@@ -239,7 +245,8 @@ def _has_word(facts: PassageFacts, word: str) -> bool:
     for part in facts.everything:
         if not known.isdisjoint(part.words) or find_stem(word, "en") in part.stems:
             return True
-        if any(_is_akin(word, other) for other in part.capitals) or _has_phrase(part, aliases):
+        short = {other for other in part.capitals if f" {other} . " in part.joined and is_abbreviation(other, word)}
+        if short or any(_is_akin(word, other) for other in part.capitals) or _has_phrase(part, aliases):
             return True
         if acronym and any(plain in initials for initials in _collect_initials(part)):
             return True

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, choose_language, detect_language, parse_sentence
-from pipeline.support.analysis.proper_names import ProperName, find_names
+from pipeline.support.analysis.proper_names import ProperName, find_names, is_ordinary_word
 from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
 from pipeline.support.comparison.alignment import Alignment, align, is_same_subject
 from pipeline.support.comparison.contradictions import (
@@ -230,6 +230,8 @@ def _check_name(
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, meant)
     elif name.sure and not is_found and not instead and (speaker := find_speaker(facts, name, sentence)):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, speaker)
+    elif not (is_found or instead) and len(name.parts) == 1 and is_ordinary_word(name.parts[0]):
+        yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED)  # "the Moon": "lunar" may mean it
     elif name.sure or instead:
         yield _build_finding(FindingKind.NAME, name.said, instead, found=is_found)
 

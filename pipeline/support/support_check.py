@@ -148,7 +148,7 @@ class SentenceAnalysis:
     @property
     def grave(self) -> bool:
         """Return whether the passage is better quoted than the sentence said."""
-        return self.strange or any(rule.grave for rule in self.in_doubt)
+        return any(rule.grave for rule in self.in_doubt)
 
 
 async def analyse_sentence(
@@ -230,9 +230,8 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (quote,)) for quote in quoted))
         reasons = (*(_list_reasons(doubts) if grave else ()), reason, *nearest)
         return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
-    unnamed = examined.strange and not any(doubt.grave for doubt in doubts)
-    strange = (f"It says {words}, which no passage mentions.",) if unnamed else ()
-    reasons = (*((*_list_reasons(doubts), *strange) if grave else _list_reasons(examined.found)), *nearest)
+    strange = (f"It says {words}, which no passage mentions.",) if examined.strange and not grave else ()
+    reasons = (*_list_reasons(doubts if grave else examined.found), *strange, *nearest)
     so = VerdictReason("said", quoted) if quoted else VerdictReason("so")
     altered = tuple(dict.fromkeys(doubt.because for doubt in doubts if doubt.binding))
     replaced = [doubt for doubt in doubts if _is_replaced(doubt, examined.nearest)]
@@ -240,7 +239,9 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     support = Support(
         score, holds=True, reasons=reasons, altered=bool(altered), better_quoted=grave, replaced=bool(replaced)
     )
-    return replace(support, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
+    return replace(
+        support, doubtful=bool(doubts) or examined.strange or score < sure, because=altered or copied or (so,)
+    )
 
 
 def _is_replaced(one: RuleFinding, source: str) -> bool:

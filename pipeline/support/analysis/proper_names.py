@@ -200,6 +200,12 @@ def is_demonym(word: str) -> bool:
     return bool(find_aliases(word)) and word not in load_name_tables().places
 
 
+def is_abbreviation(short: str, word: str) -> bool:
+    """Return whether a shorter word has the first letter and others of a word, in order: "brig", "lt", "dept"."""
+    letters = iter(word)
+    return 1 < len(short) < len(word) and short[0] == word[0] and all(letter in letters for letter in short)
+
+
 def is_near_spelling(one: str, other: str) -> bool:
     """Return whether two name words are spellings of one: equal, or different in one letter of a longer word."""
     shortest = min(len(one), len(other))

@@ -15,6 +15,7 @@ from pipeline.support.analysis.proper_names import (
     find_name_forms,
     find_name_root,
     find_names,
+    is_abbreviation,
     is_demonym,
     is_ordinary_word,
     load_name_tables,
@@ -121,8 +122,13 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
     if not theirs.content.isdisjoint(ours.stems[name.first : name.last]) and not may_change_roles(alignment):
         return ""
     place_words = _find_name_words(alignment, name, place)
-    words = [strip_possessive(theirs.text.low[at]) for at in place_words]
-    if not words:
+    shortened = {
+        at
+        for at in place_words
+        if theirs.text.at(at + 1) == "." and any(is_abbreviation(theirs.text.low[at], part) for part in name.parts)
+    }
+    words = [strip_possessive(theirs.text.low[at]) for at in place_words if at not in shortened]
+    if not words or "".join(part[0] for part in name.parts) in words:
         return ""
     new = any(not any(_is_same_word(word, other) for other in words) for word in name.parts)
     old = any(not any(_is_same_word(word, other) for other in name.parts) for word in words)

@@ -2,7 +2,7 @@
 
 In a near copy of a passage's sentence, each changed content word counts. In other sentences these count: words that
 bind or limit the statement (must, only, once, or, because), values of the same kind, and verbs that are passive in only
-one of both.
+one of both. A difference is grave if it changes a fact; of mere wording, a model decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,12 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
-from pipeline.support.analysis.proper_names import ProperName, find_names, is_demonym
-from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity, is_same_dimension
+from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
-from pipeline.support.comparison.alignment import Alignment
+from pipeline.support.comparison.alignment import Alignment, load_general_words
 from pipeline.support.comparison.polarity import find_negation_scopes
+from pipeline.support.comparison.siblings import Value, are_rivals, find_siblings, list_unsaid
 from pipeline.support.comparison.swaps import may_change_roles
 from pipeline.support.passage_facts import PassageFacts, is_same_value
 from storage.language.words import content_terms
@@ -28,11 +27,10 @@ _LEAD = 3  # tokens before a value among which its preposition is
 _FEW_BETWEEN = 4
 _CLAUSE = 3  # content words that make a clause
 _BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
+_OPENERS = frozenset({"for", "to", "if", "when", "in", "on", "at", "during", "with", "once", "after", "before", "as"})
 _AGENT = 5  # tokens before "by" in which a passive has its "was", and behind it in which the agent is named
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
 _BOUNDS = frozenset({Bound.OVER, Bound.UNDER})
-Value = Number | Date
-Anchor = Value | ProperName
 
 
 class Doubt(NamedTuple):
@@ -52,33 +50,42 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     asked = question.passages if question else ()
     allowed = frozenset[str]().union(*(part.stems for part in asked))
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
+    grave = alignment.coverage >= _HALF_SAID
     yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
     turned = (*_find_changed_joins(alignment), *_find_other_limits(ours, theirs), *_find_other_directions(ours, theirs))
-    turned = (*_find_changed_bindings(alignment), *(doubt._replace(sure=doubt.sure and near) for doubt in turned))
-    grave = alignment.coverage >= _HALF_SAID
-    yield from _mark_miscopied((doubt._replace(grave=grave and doubt.binding) for doubt in turned), allowed, where=near)
+    bound = (doubt._replace(sure=doubt.sure and near, grave=doubt.binding) for doubt in turned)
+    turned = (*_find_changed_bindings(alignment), *bound)
+    yield from _mark_miscopied((doubt._replace(grave=grave and doubt.grave) for doubt in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
-    yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
+    if grave:
+        yield from (Doubt(*pair, grave=True) for pair in find_siblings(alignment, facts))
+    added = _find_added_end(alignment, facts, allowed)
+    yield from _mark_miscopied(added, allowed, where=half, wording=True)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
-        moved = _find_reordered(alignment)
-        yield from _mark_miscopied(moved, allowed, where=len(moved) > 1 and not theirs.is_row)
+        moved, exchanged = _find_reordered(alignment)
+        yield from _mark_miscopied(moved, allowed, where=exchanged and not theirs.is_row)
     if near:
-        yield from _mark_miscopied(_find_edits(alignment, facts, allowed), allowed, where=True)
+        yield from _mark_miscopied(_find_edits(alignment, facts, allowed), allowed, where=True, wording=True)
     if not theirs.is_row:
         known = [value for part in asked for parsed in part.sentences for value in parsed.values]
         yield from _find_other_values(ours, theirs, known) if grave else ()
         yield from _find_other_agents(ours, theirs)
-        yield from _find_other_clauses(ours, theirs)
         yield from _find_included(ours, theirs)
 
 
-def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
-    """Yield doubts, marked as miscopied if `where`, but not those about the asker's own words."""
+def _mark_miscopied(
+    found: Iterable[Doubt], allowed: frozenset[str], *, where: bool, wording: bool = False
+) -> Iterator[Doubt]:
+    """Yield doubts, marked as miscopied if `where`, and as grave unless only `wording` may differ.
+
+    Those about the asker's own words are neither.
+    """
     for doubt in found:
         terms = content_terms(doubt.said)
         is_asked = bool(terms) and allowed.issuperset(terms)
         miscopied = where and not is_asked
-        yield doubt._replace(miscopied=miscopied, grave=miscopied or (doubt.grave and not is_asked))
+        grave = (miscopied and not wording) or (doubt.grave and not is_asked)
+        yield doubt._replace(miscopied=miscopied, grave=grave)
 
 
 def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
@@ -90,6 +97,7 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
     most = len(ours.content & theirs.content)
     related = [source for source in facts.sentences if 2 * len(ours.content & source.content) >= max(most, 2)]
     known = {name for sentence in related for _, name, _ in find_binding_words(sentence)}
+    known |= {"all" for sentence in related for number in sentence.numbers if number.said == "100%"}
     excepting = any(find_clauses(source).hedged or find_clauses(source).limited for source in related)
     denied = min(find_negation_scopes(ours).reached, default=len(ours.text))
     for kind, name, (first, last) in find_binding_words(ours):
@@ -98,8 +106,10 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
         excused = before == "at" and not everything  # "at all dinners", not "at all"
         excused = excused or (name == "only" and (excepting or before == "but"))
         excused = excused or (ours.text.at(first).startswith("any") and denied < first)
+        excused = excused or (ours.text.at(last) == "who" and "who" in theirs.text.low)
         if kind == "added" and name not in known and not excused:
-            yield Doubt(ours.text.said(first, last))
+            limited = name == "cause" or (name == "all" and not known.isdisjoint({"only", "most"}))
+            yield Doubt(ours.text.said(first, last), grave=limited and alignment.coverage >= _HALF_SAID)
 
 
 def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
@@ -115,10 +125,12 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
         others = [(other, said) for known, other, said in bound if known == kind and other != name]
         if kind in {"modal", "frequency"} and others and not any(entry[:2] == (kind, name) for entry in bound):
             other, span = others[0]
-            next_word = _find_next(ours, place[1])
-            same = bool(next_word) and next_word == _find_next(theirs, span[1]) and plain
+            next_word, other_word = _find_next(ours, place[1]), _find_next(theirs, span[1])
+            same = bool(next_word) and next_word == other_word and plain
             sure = (same and (name, other) != ("should", "must")) or (kind != "modal" and alignment.is_near_copy)
-            yield Doubt(ours.text.said(*place), theirs.text.said(*span), binding=True, sure=sure)
+            within = next(ours.stems[place[1] : last] for first, last in ours.clauses if place[0] < last)
+            grave = kind != "modal" or alignment.is_near_copy or (other_word != "" and other_word in within)
+            yield Doubt(ours.text.said(*place), theirs.text.said(*span), binding=True, sure=sure, grave=grave)
 
 
 def _find_next(sentence: ParsedSentence, place: int) -> str:
@@ -200,7 +212,7 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
         return  # it bounds another clause than the one that is said
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
     if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
-        yield Doubt("", theirs.text.said(start, len(theirs.text)))
+        yield Doubt("", theirs.text.said(start, len(theirs.text)), grave=alignment.coverage >= _HALF_SAID)
 
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
@@ -211,17 +223,22 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
     end = [at for at in places if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
-        yield Doubt(ours.text.said(end[0], end[-1] + 1))
+        yield Doubt(ours.text.said(end[0], end[-1] + 1), grave=alignment.copied >= _HALF_SAID and len(end) > 1)
 
 
-def _find_reordered(alignment: Alignment) -> list[Doubt]:
-    """Return words that the source has in another place, so that agent and object may be exchanged; but no clause."""
+def _find_reordered(alignment: Alignment) -> tuple[list[Doubt], bool]:
+    """Return words that the source has in another place, and whether agent and object may be exchanged.
+
+    They are not if the words keep their order, or if only one sentence is passive or begins with a clause or phrase.
+    """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
     both = ours.content & theirs.content
     moved = [at for at, stem in enumerate(ours.stems) if at not in settled and stem in both]
     places = [theirs.places[ours.stems[at]] for at in moved]
-    return [] if len(moved) >= _CLAUSE and places == sorted(places) else [Doubt(ours.text.words[at]) for at in moved]
+    forms = {(_BEING.isdisjoint(one.text.low), one.text.low[0] in _OPENERS) for one in (ours, theirs)}
+    moved = [] if len(moved) >= _CLAUSE and places == sorted(places) else moved
+    return [Doubt(ours.text.words[at]) for at in moved], places != sorted(places) and len(forms) == 1
 
 
 def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
@@ -235,23 +252,27 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     wording = _load_wording(ours.language)
     directions, joins = wording.directions.keys(), wording.joins
     known = theirs.content | directions | facts.context.stems | allowed
+    general = load_general_words(ours.language)
+    elsewhere = frozenset[str]().union(*(other.content for other in facts.sentences if other is not theirs)) - general
     for gap in alignment.gaps:
+        replaces = bool(theirs.stems_in(*gap.given) - ours.content)
         their_text = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
             low = ours.text.low[place]
             same = place in settled | binding or low in joins or low.endswith("n't")
             if not same and stem in ours.content - known:
-                yield Doubt(ours.text.words[place], their_text)
+                yield Doubt(ours.text.words[place], their_text, grave=replaces and stem in elsewhere)
     for value in (*ours.dates, *ours.numbers):
-        if value.first not in binding and not any(is_same_value(known, value) for known in theirs.values):
-            yield Doubt(value.said)
+        new = not theirs.content.issuperset(ours.stems_in(value.first, value.last))
+        if new and value.first not in binding and not any(is_same_value(known, value) for known in theirs.values):
+            yield Doubt(value.said, grave=value.said.casefold() != "one")
     here = {name for _, name, _ in find_binding_words(ours)}
     ends = [place for _, place in alignment.pairs]
     for kind, name, (first, last) in find_binding_words(theirs):
         remark = name == "only" and any(number.first == last for number in theirs.numbers)  # "only seven" is seven
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
-            yield Doubt("", theirs.text.said(first, last))
+            yield Doubt("", theirs.text.said(first, last), grave=True)
 
 
 BindingWord = tuple[str, str, tuple[int, int]]
@@ -296,29 +317,24 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
     """Yield a value that the source lacks, if it has another of that kind that the sentence does not have."""
     dates = (date for date in theirs.dates if theirs.text.at(date.first - 1) != "(")
     given: tuple[Value, ...] = (*theirs.numbers, *dates)
-    others = _list_unsaid(given, ours.values)
+    others = list_unsaid(given, ours.values)
     for value in ours.values:
         if not any(is_same_value(known, value) or is_same_value(value, known) for known in (*given, *asked)):
             counted = ours.stems[value.last : value.last + 1]
             for other in others:
                 bare = isinstance(other, Number) and not other.units
-                if _are_rivals(value, other) and not (bare and theirs.stems[other.last : other.last + 1] != counted):
+                if are_rivals(value, other) and not (bare and theirs.stems[other.last : other.last + 1] != counted):
                     yield Doubt(value.said, other.said, grave=True)
                     break
-
-
-def _list_unsaid(given: Sequence[Anchor], known: Sequence[Anchor]) -> list[Anchor]:
-    """Return the values and names that are not among the known ones in either form: "two weeks (10 days)"."""
-    said = {at for at, one in enumerate(given) if any(_is_same(one, other) for other in known)}
-    restating = {at for at, one in enumerate(given) if isinstance(one, Number) and one.restates}
-    said |= {at - 1 for at in restating & said} | {at for at in restating if at - 1 in said}
-    return [one for at, one in enumerate(given) if at not in said]
 
 
 def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield a verb that is passive in only one of both, unless the same agent precedes it in the other."""
     our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
     if len(our_agents) == len(their_agents):
+        for (by, verb, agent), (there, _, other) in zip(our_agents, their_agents, strict=True):
+            if agent.isdisjoint(other) and not other.isdisjoint(ours.content):
+                yield Doubt(ours.text.said(verb, by + 2), theirs.text.said(there, there + 2), grave=True)
         return
     passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
     for by, verb, agent in _find_agents(passive):
@@ -334,9 +350,8 @@ def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str
     """Return each "by" of a passive and its verb, by place, and the stems of its agent."""
     low, agents = sentence.text.low, []
     for by in (at for at, word in enumerate(low) if word == "by"):
-        near = range(by - 1, max(-1, by - _AGENT), -1)
-        verb = next((at for at in near if sentence.stems[at] in sentence.content), None)
-        agent = sentence.stems_in(by + 1, by + 1 + _AGENT)
+        verb = by - 1 if sentence.stems[by - 1] in sentence.content else None
+        agent = sentence.stems_in(by + 1, by + 1 + _AGENT) if by + 1 not in sentence.valued else None
         if verb is not None and agent and not _BEING.isdisjoint(low[max(0, by - _AGENT) : by]):
             agents.append((by, verb, agent))
     return agents
@@ -345,48 +360,10 @@ def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str
 def _find_included(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield an exception to which a sentence applies the rule."""
     clauses = find_clauses(ours)
-    places = sorted(find_clauses(theirs).excepted)
-    if not places or clauses.excepted or clauses.limited or find_negation_scopes(ours).reached:
+    places = sorted(find_clauses(theirs).excepted | find_clauses(theirs).contrasted)
+    if not places or clauses.excepted or clauses.contrasted or clauses.limited or find_negation_scopes(ours).reached:
         return
     rule, tail = theirs.stems_in(0, places[0]), theirs.stems_in(places[-1] + 1, len(theirs.text))
     head = theirs.stems_in(places[0], places[-1] + 1) - rule
     if head and head <= ours.content and not (tail - rule - head) & ours.content:
         yield Doubt("", theirs.text.said(max(places[0] - 1, 0), places[-1] + 1), grave=True)
-
-
-def _find_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield a value or subject of one clause of the source, said with words that only a rival one's clause has."""
-    given = [(said, clause) for clause in theirs.clauses for said in _list_anchors(theirs, *clause)]
-    taken = {theirs.stems[at] for said, _ in given for at in said.places}
-    known = (*ours.values, *find_names(ours))
-    unsaid = _list_unsaid([said for said, _ in given], known)
-    rivals = [(other, theirs.stems_in(*clause)) for other, clause in given if other in unsaid]
-    for said in _list_anchors(ours, 0, len(ours.text)):
-        same = [clause for other, clause in given if _is_same(other, said)]
-        for other, words in rivals if len(same) == 1 else ():
-            here = [stem for stem in theirs.stems[slice(*same[0])] if stem in theirs.content - taken - words]
-            there, shared = words.difference(theirs.stems_in(*same[0])), ours.content.intersection(here)
-            own = shared - {*here[:1]} or (shared and shared == {*here})
-            if _are_rivals(other, said) and there & ours.content and not own:
-                yield Doubt(said.said, other.said, grave=True)
-
-
-def _list_anchors(sentence: ParsedSentence, first: int, last: int) -> list[Anchor]:
-    """Return the values of a clause, and the name that it begins with, unless that is a people's."""
-    led = (name for name in find_names(sentence) if first <= name.first < min(first + _LEAD, last))
-    values = (value for value in sentence.values if first <= value.first < last)
-    return [*values, *(name for name in led if not is_demonym(name.parts[-1]))]
-
-
-def _are_rivals(one: Anchor, other: Anchor) -> bool:
-    """Return whether two values or names may be in each other's place: numbers only of one dimension."""
-    if isinstance(one, Number) and isinstance(other, Number):
-        same = is_same_dimension(one.units, other.units) if one.units and other.units else one.units == other.units
-        return same and not (one.ordinal or other.ordinal)
-    return type(one) is type(other)
-
-
-def _is_same(one: Anchor, other: Anchor) -> bool:
-    if isinstance(one, ProperName) and isinstance(other, ProperName):
-        return not set(one.parts).isdisjoint(other.parts)
-    return is_same_value(one, other)

@@ -16,6 +16,7 @@ _FEWEST, _NEARLY_ALL = 2, 0.7
 _PLAIN = frozenset({"not", "never", "cannot"})
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
+_BESIDE = 4  # tokens from a word that permits to its negation: "nobody on call may", "may not"
 _PHRASE = 3  # tokens: "before the 18th"
 
 
@@ -95,11 +96,13 @@ def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
     ours, theirs = alignment.sentence, alignment.source
     our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
     backward = {other: place for place, other in alignment.pairs}
+    once = {stem for stem in theirs.places if theirs.stems.count(stem) == 1 and not find_negation_scopes(ours).reached}
+    elsewhere = {stem: place for stem, place in ours.places.items() if stem in once}
     if our_clauses.inverts(their_clauses):
         return None
     denying = find_negation_scopes(theirs)
     for place, reached in denying.reached.items():
-        matched = backward.get(reached[0]) if reached else None
+        matched = backward.get(reached[0], elsewhere.get(theirs.stems[reached[0]])) if reached else None
         if matched is None or (_is_bound(theirs, place) and "than" not in ours.text.low):
             continue
         same = (reached[0] in their_clauses.hedged) == (matched in our_clauses.hedged)
@@ -161,7 +164,7 @@ def _find_reach(sentence: ParsedSentence, place: int, known: "_PolarityWords") -
             break
         if sentence.stems[at] and low not in load_function_words(sentence.language):
             reached.append(at)
-    return tuple(reached)
+    return tuple(reached) or ((place + 1,) if sentence.stems[place + 1 : place + 2] > ("",) else ())
 
 
 def _quote(sentence: ParsedSentence, place: int, last: int | None = None) -> str:
@@ -172,20 +175,22 @@ def _quote(sentence: ParsedSentence, place: int, last: int | None = None) -> str
 
 def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
     """Yield opposites in the same place, unless one of them is negated: "did not lose" means "won"."""
-    known, (ours, theirs) = _load_polarity_words(alignment.sentence.language), (alignment.sentence, alignment.source)
+    ours, theirs = alignment.sentence, alignment.source
     here, there, low = find_negation_scopes(ours), find_negation_scopes(theirs), theirs.text.low
     phrases = [low[at : at + _PHRASE] for at in range(len(low) - _PHRASE + 1)]
     for gap in (gap for gap in alignment.gaps if gap.tight):
         for place, other in product(range(*gap.said), range(*gap.given)):
             if ours.stems[place] and theirs.stems[other]:
-                comparative = _are_opposites(ours.text.low[place], theirs.text.low[other], known)
+                comparative = are_opposites(ours.text.low[place], theirs.text.low[other])
                 if comparative is not None and here.denies(place) == there.denies(other):
                     too = any(ours.text.low[place : place + _PHRASE] == near for near in phrases)
                     yield PolarityDifference(ours.text.words[place], theirs.text.words[other], comparative, too)
 
 
-def _are_opposites(one: str, other: str, known: "_PolarityWords") -> bool | None:
+@lru_cache(maxsize=16_384)
+def are_opposites(one: str, other: str) -> bool | None:
     """Return True for opposite comparatives, False for other opposites, and None for other words."""
+    known = _load_polarity_words("en")
     for found in (frozenset((one, other)), frozenset((find_stem(one, "en"), find_stem(other, "en")))):
         if found in known.comparatives or found in known.opposites:
             return found in known.comparatives
@@ -238,4 +243,6 @@ def _read_permission(sentence: ParsedSentence) -> tuple[str, bool] | None:
     words = [at for at, word in enumerate(low) if word in _PERMISSION_WORDS and at not in valued]
     if len(words) != 1 or find_clauses(sentence).hedged:
         return None
-    return sentence.text.said(max(0, words[0] - 2), min(words[0] + 2, len(low))), count_negations(sentence) % 2 == 0
+    near = range(words[0] - _BESIDE, words[0] + _BESIDE)
+    denied = sum(place in near for place in find_negation_scopes(sentence).reached)
+    return sentence.text.said(max(0, words[0] - 2), min(words[0] + 2, len(low))), denied % 2 == 0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.gate import is_judged, is_quoted, is_sure
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from pipeline.support.scorer import EmbedTokens, load_scorer
 from pipeline.support.support_check import (
@@ -235,14 +236,12 @@ async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     [
         ("The paper mill in Lauvik was founded in 1921 by a wealthy penguin, Ingrid Solberg.", True),
         ("The paper mill in Lauvik was established in 1921 by Ingrid Solberg.", False),
-        ("Die Papierfabrik in Lauvik wurde 1921 von Ingrid Solberg gegründet.", False),
     ],
 )
-async def test_word_of_another_meaning_makes_the_passage_better_quoted(
-    read: EmbedTokens, sentence: str, *, strange: bool
-) -> None:
-    assert (await SupportChecker(read)(sentence, evidence(MILL))).better_quoted is strange
-    assert not (await SupportChecker(read, "loose")(sentence, evidence(MILL))).better_quoted
+async def test_word_of_another_meaning_is_left_to_the_model(read: EmbedTokens, sentence: str, *, strange: bool) -> None:
+    support = await SupportChecker(read)(sentence, evidence(MILL))
+    assert (is_sure(support), is_quoted(support)) == (not strange, False)
+    assert is_judged(support)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +335,7 @@ NEAREST = "The nearest sentence says “The mill closes in early March.”"
 @pytest.mark.parametrize(
     ("found", "strange", "score", "reasons"),
     [
-        ((MARCH,), True, 0.9, ["It says “sails”, which no passage mentions.", NEAREST]),
+        ((MARCH,), True, 0.9, [MARCH.reason, "It says “sails”, which no passage mentions.", NEAREST]),
         ((MARCH, LATE), False, 0.9, ["It says “late”, but the passage says “early”.", NEAREST]),
         ((MARCH, LATE), False, 0.1, [LATE.reason, "It says “sails”, which no passage mentions.", NEAREST]),
         ((LATE, replace(LATE, instead=""), replace(LATE, said="")), True, 0.9, [LATE.reason, NEAREST]),

@@ -1,0 +1,89 @@
+"""Sentences that take who, which or when from another sentence, item or clause of the passage than their statement."""
+
+import pytest
+
+from pipeline.support.rules import FindingOutcome, check_rules
+
+LEAVE = (
+    "Members of the boat club take ten days of mourning leave for the death of an immediate relative, and five days "
+    "for the death of an extended relative. Primary keepers get 16 weeks of leave. Secondary keepers get 6 weeks. "
+    "The night guard checks the cellar. The day guard locks the gate. Only members of the crew can see the ledger. "
+    "Borrowers pay a fine of 3 crowns. Paddles are stored in the loft and sails are stored in the shed. "
+    "You forfeit your share in the club if you resign before June. Ask the cook for her support before you write to "
+    "the council. The old radar is gradually being replaced by Fjordview. The raft is hired out at weekends. "
+    "We use Gullnet to store raw films for the crew and our Havbase to publish posters."
+)
+SHORT = "The harbour pays 60% of your wages for 12 weeks, and then you can ask the council for more of it."
+
+
+def grave(sentence: str, passage: str = LEAVE, context: tuple[str, ...] = ()) -> bool:
+    """Return whether a sentence is quoted instead, or refused."""
+    refused = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
+    findings = check_rules(sentence, [passage], context=context)
+    return any(finding.grave or finding.outcome in refused for finding in findings)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "You take ten days of mourning leave when an extended relative dies.",
+        "The day guard checks the cellar.",
+        "Secondary keepers get 16 weeks of leave.",
+        "Everyone in the club can see the ledger of the crew.",
+        "Lenders pay a fine of 3 crowns.",
+        "The kayak is hired out at weekends.",
+        "If you resign before June, you keep your share in the club.",
+        "Write to the council first, then ask the cook for her support.",
+        "Fjordview is gradually being replaced by the old radar.",
+        "Raw films for the crew are stored in Havbase, and Gullnet is used to publish posters.",
+    ],
+)
+def test_sibling_is_not_left_to_the_model(sentence: str) -> None:
+    assert grave(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "When an immediate relative dies, you take ten days of mourning leave.",
+        "For an extended relative you take five days.",
+        "The guard at night checks the cellar, and the one by day locks the gate.",
+        "Primary keepers can be away for 16 weeks.",
+        "The ledger can be seen by crew members only.",
+        "At weekends you can hire the raft.",
+        "Before you write to the council, ask the cook for her support.",
+        "Fjordview is gradually replacing the old radar.",
+        "Raw films for the crew are stored in Gullnet, and Havbase is used to publish posters.",
+    ],
+)
+def test_same_thing_in_other_words_is_left_to_the_model(sentence: str) -> None:
+    assert not grave(sentence)
+
+
+def test_opposite_of_the_pages_heading_is_not_left_to_the_model() -> None:
+    section = ("Short-term sickness",)
+    assert grave("In long-term sickness the harbour pays 60% of your wages.", SHORT, section)
+    assert not grave("In short-term sickness the harbour pays 60% of your wages.", SHORT, section)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The harbour pays the full fee of the course.", "The harbour pays 100% of the fee of the course."),
+        ("The harbour pays all of the fee of the course.", "The harbour pays 100% of the fee of the course."),
+        ("Half of the fee is paid by the harbour.", "The harbour pays 50% of the fee."),
+        ("The crew landed on the Moon in 1969.", "In 1969 the crew made a lunar landing."),
+        ("Brigadier Amelia Stone led the mission.", "Brig. Amelia Stone led the mission in Vik."),
+        ("The Department of Health pays for it.", "The Dept. of Health pays for it."),
+        ("Write to Human Resources about leave.", "Write to HR about leave."),
+        (
+            "You shouldn't row at night, but you can borrow a lamp.",
+            "Instead of rowing in the dark, you can borrow a lamp.",
+        ),
+        ("Guests may use the desk of a crew member who is away.", "Guests can work at the desks of crew who are away."),
+        ("The harbour gives the old nets away for free.", "The harbour gives old nets away at no charge to anyone."),
+        ("Nobody but the crew can open the vault.", "The vault can be opened by the crew alone."),
+    ],
+)
+def test_other_wording_is_left_to_the_model(sentence: str, passage: str) -> None:
+    assert not grave(sentence, passage)
