@@ -150,9 +150,9 @@ async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tu
             limits, now = settings.limits.kit(student=settings.model.student), datetime.now(settings.zone)
             spent = BudgetMeter(settings.limits.budget, deadline=time.monotonic() + limits.seconds)
             model, random = LazyModel(settings.model.plain(), stack), Random(question)  # noqa: S311 - sampling
-            student, talk = limits.student, Conversation((Turn("user", question, at=now),))
-            prompter = Prompter(model, spent, note=lambda *_: None, now=now, random=random, student=student)
-            verify = SentenceJudge(prompter.stream, talk, student=student)
+            talk = Conversation((Turn("user", question, at=now),))
+            prompter = Prompter(model, spent, note=lambda *_: None, now=now, random=random, student=limits.student)
+            verify = SentenceJudge(prompter.stream, talk)
         yield supports, verify
 
 

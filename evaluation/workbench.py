@@ -135,7 +135,7 @@ async def run_turn(
     if llm:
         prompter = Prompter(llm, BudgetMeter(), note=recorder.note, now=now, random=random, student=limits.student)
         ask, stream = prompter.ask, prompter.stream
-        verify = SentenceJudge(stream, seen, student=limits.student, gather=0)
+        verify = SentenceJudge(stream, seen, gather=0)
     questions = tuple(turn.text for turn in seen.turns)
     gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify, asked=questions)
     kit = Kit(

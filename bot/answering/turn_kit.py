@@ -195,7 +195,7 @@ def _build_model_calls(
         demos=lambda: demos.shown,
         sharing=app.settings.model.plain().shares_beginning,
     )
-    verify = SentenceJudge(prompter.stream, seen, student=turn.limits.student)
+    verify = SentenceJudge(prompter.stream, seen)
     return _ModelCalls(prompter.ask, prompter.stream, verify, app.llm.busy)
 
 

@@ -30,7 +30,8 @@ from pipeline.replies.stage_replies import (
     parse_time,
     query_format,
 )
-from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
+from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, verification_format
+from pipeline.support.verdict_look import Verification
 from pipeline.systems import find_system
 from storage.language.detection import detect_language, english_name
 from storage.language.lazy_pattern import lazy_compile
@@ -269,8 +270,8 @@ def _read_verdict(case: GoldCase, mode: PromptMode) -> ReplyFormat[Any]:
     return verification_format(len(case.facts["sentences"]), reasoned=not mode.student)
 
 
-def _read_verdicts(case: GoldCase, mode: PromptMode) -> VerdictSplitter:
-    return VerdictSplitter(1, len(case.facts["sentences"]), reasoned=not mode.student)
+def _read_verdicts(case: GoldCase, _: PromptMode) -> VerdictSplitter:
+    return VerdictSplitter(1, len(case.facts["sentences"]))
 
 
 def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:

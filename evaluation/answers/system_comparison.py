@@ -97,7 +97,9 @@ def _reply_claims(known: ScriptedConversation, turn: str) -> str:
 
 def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
     sentences = SENTENCE_LINE.findall(turn)
-    return write_verdicts([(number, *_judge_claim(claim, sentences)) for number, claim in CLAIM_LINE.findall(turn)])
+    return write_verdicts(
+        [(number, *_judge_claim(claim, sentences)) for number, claim in CLAIM_LINE.findall(turn)], turn
+    )
 
 
 def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str]:

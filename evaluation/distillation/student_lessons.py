@@ -8,6 +8,7 @@ withheld.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from random import Random
 from typing import Any
 
@@ -26,8 +27,9 @@ from pipeline.replies.stage_replies import (
     claims_format,
     query_format,
 )
-from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
-from storage.types import DocumentId, Evidence, SearchQuery
+from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
+from pipeline.support.verdict_look import LOOK_FIELDS, Verification
+from storage.types import DocumentId, Evidence, SearchQuery, Verdict
 
 STUDENT = PromptMode(student=True)
 DRAFT, ANSWER, REFINE = "draft", "answer", "refine"
@@ -157,16 +159,17 @@ def _write_claims(claims: Sequence[TimedClaim]) -> dict[str, Any]:
 
 
 def _write_verification(verification: Verification) -> dict[str, Any]:
-    return {"verdict": verification.verdict, "sentences": verification.sentences}
+    if verification.verdict is Verdict.SUPPORTS and not verification.look:
+        raise _NoLesson("a verdict does not show what the sentences say")
+    look = dict(zip_longest(LOOK_FIELDS, verification.look, fillvalue=""))
+    return {"verdict": verification.verdict, "sentences": verification.sentences, **look}
 
 
 def _write_rulings(rulings: Sequence[Any]) -> list[dict[str, Any]]:
     final = {ruling.claim: ruling.found for ruling in rulings}
     if [*sorted(final)] != [*range(1, len(final) + 1)]:
         raise _NoLesson("it has verdicts for only some of the claims")
-    return [
-        {"verdict": final[claim].verdict, "sentences": final[claim].sentences, "reason": ""} for claim in sorted(final)
-    ]
+    return [_write_verification(final[claim]) for claim in sorted(final)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +194,6 @@ _FORMS: Mapping[str, _Form] = {
     "verify": _Form(
         lambda counts, student: verification_format(counts["sentences"], reasoned=not student), _write_verification
     ),
-    "verdicts": _Form(
-        lambda counts, student: VerdictSplitter(counts["claims"], counts["sentences"], reasoned=not student),
-        _write_rulings,
-    ),
+    "verdicts": _Form(lambda counts, _: VerdictSplitter(counts["claims"], counts["sentences"]), _write_rulings),
     ANSWER: _Form(lambda counts, _: DraftSplitter(counts["findings"])),
 }

@@ -107,7 +107,7 @@ def _reply_verdict(attack: Attack, turn: str) -> str:
     del attack
     numbers = ", ".join(number for number, _ in SENTENCE_LINE.findall(turn)) or "1"
     rulings = [(claim, "SUPPORTS", numbers) for claim, _ in CLAIM_LINE.findall(turn)]
-    return write_verdicts(rulings or [("", "SUPPORTS", numbers)], "The sentences say that it is so.")
+    return write_verdicts(rulings or [("", "SUPPORTS", numbers)], turn, "The sentences say that it is so.")
 
 
 def _reply_draft(attack: Attack, turn: str) -> str:

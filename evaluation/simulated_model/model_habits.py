@@ -17,7 +17,7 @@ from storage.language.sentences import sentence_spans
 
 _LOOPED_CHARACTERS = 8_000  # more than any limit of tokens lets through
 _GERMAN = "Das ist eine Regel, und so steht es hier{}."
-_ECHOED = re.compile(r"\b1\. SUPPORTS \[|numbers of the notes")  # the instructions of verdicts and of drafts
+_ECHOED = re.compile(r"\b1\. \[2, 3\] who:|numbers of the notes")  # the instructions of verdicts and of drafts
 _SHORT = 20  # characters
 _COUNTED = "Sentence {} says that it is so, but it is not so in the context of the claim. "
 

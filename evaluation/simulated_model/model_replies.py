@@ -17,7 +17,9 @@ from evaluation.simulated_model.chat_protocol import get_schema
 from evaluation.simulated_model.model_habits import spoil_reply
 from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel, count_tokens
 from pipeline.llm.model import ChatMessage
+from pipeline.support.verdict_look import LOOK, LOOK_FIELDS
 from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
@@ -57,22 +59,42 @@ _SMALL = re.compile(
     r"\b(?:what|who|when|where|which|how|why|is|are|do|does|did|can|may|must|the|a|an|of|to|in)\b", re.IGNORECASE
 )
 _ASPECTS = ("allowance", "budget", "contract", "deadline", "doctor", "holiday", "invoice", "meal", "office", "repair")
+_DIGIT, _CONDITION = re.compile(r"\d"), re.compile(r"\b(?:only|unless|except|if)\b[^.,;:]*", re.IGNORECASE)
+_FEW_WORDS = 4
 _TAIL = ", and that is so"
 _FILLING = "as far as anybody who works here has ever said or written about it in so many words"
 
 
-def write_verdicts(rulings: Sequence[tuple[str, str, str]], reasoning: str = "So it is.") -> str:
-    """Write verdicts on claims as a prompt requests them. A ruling is the claim's number, the verdict, its sentences.
+def write_verdicts(rulings: Sequence[tuple[str, str, str]], prompt: str, reasoning: str = "So it is.") -> str:
+    """Write verdicts on a prompt's claims as it requests. A ruling is the claim's number, the verdict, its sentences.
 
-    If there is a single claim, without a number, the format has three lines.
+    If there is a single claim, without a number, each part is on a line of its own.
     """
+    lines, claims = dict(SENTENCE_LINE.findall(prompt)), dict(CLAIM_LINE.findall(prompt))
+    texts = [" ".join(lines.get(number, "") for number in re.findall(r"\d+", named)) for _, _, named in rulings]
+    looks = [copy_look(claims.get(ruling[0], ""), text) for ruling, text in zip(rulings, texts, strict=True)]
     if rulings and not rulings[0][0]:
         _, verdict, sentences = rulings[0]
-        return f"Reasoning: {reasoning}\nSentences: {sentences or '-'}\nVerdict: {verdict}"
+        look = "\n".join(f"{label.capitalize()}: {value}" for label, value in looks[0].items())
+        return f"Sentences: {sentences or '-'}\n{look}\nReasoning: {reasoning}\nVerdict: {verdict}"
     return "\n".join(
-        f"{claim}. {verdict} {f'[{sentences}] ' if sentences else ''}{reasoning}"
-        for claim, verdict, sentences in rulings
+        f"{claim}. {f'[{sentences}] ' if sentences else ''}{_join_look(look)}; {verdict}"
+        for (claim, verdict, sentences), look in zip(rulings, looks, strict=True)
     )
+
+
+def copy_look(claim: str, text: str) -> Mapping[str, str]:
+    """Return what a text says of a claim, copied by common words, as prompts for verdicts request it."""
+    words, terms = [word.strip(';:()[]|"“”') for word in text.split()], set(content_terms(claim))
+    shared = [word for word in words if terms.intersection(content_terms(word))] or words[:_FEW_WORDS]
+    numbers = [" ".join(words[at : at + 2]) for at, word in enumerate(words) if word in shared and _DIGIT.search(word)]
+    condition = _CONDITION.search(text)
+    parts = (" ".join(shared), ", ".join(numbers), condition[0].strip() if condition else "", "")
+    return {label: part or "-" for label, part in zip(LOOK, parts, strict=True)}
+
+
+def _join_look(look: Mapping[str, str]) -> str:
+    return "; ".join(f"{label}: {value}" for label, value in look.items() if value != "-" or label in {"who", "if"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,23 +181,22 @@ def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str
 def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     numbers = [number for number, _ in SENTENCE_LINE.findall(turn)]
     if not numbers:
-        return [write_verdicts([("", "NOT ENOUGH INFO", "")], "Nothing is said of it.")]
+        return [write_verdicts([("", "NOT ENOUGH INFO", "")], turn, "Nothing is said of it.")]
     number = random.choice(numbers)
-    end = f"\nSentences: {number}\nVerdict: SUPPORTS"
-    room = length.tokens * CHARACTERS_A_TOKEN - len(end)
-    reasoning = f"Reasoning: Sentence {number} says so, {_FILLING}"[: max(room - 1, 32)]
-    return [f"{reasoning.rsplit(' ', 1)[0]}.{end}"]
+    rest = write_verdicts([("", "SUPPORTS", number)], turn, "")
+    reasoning = f"Sentence {number} says so, {_FILLING}"[: max(length.tokens * CHARACTERS_A_TOKEN - len(rest), 32)]
+    return [write_verdicts([("", "SUPPORTS", number)], turn, f"{reasoning.rsplit(' ', 1)[0]}.")]
 
 
 def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
     """Return one line for each claim. It is supported by a sentence that it repeats, or else by a random one."""
-    numbered, lines = SENTENCE_LINE.findall(turn), list[str]()
+    numbered, rulings = SENTENCE_LINE.findall(turn), list[tuple[str, str, str]]()
     for claim, text in CLAIM_LINE.findall(turn):
         numbers = [number for number, sentence in numbered if sentence.strip("#. ") in text] or [
             other for other, _ in numbered
         ]
-        lines.append(f"{claim}. SUPPORTS [{random.choice(numbers)}]\n" if numbers else f"{claim}. NOT ENOUGH INFO\n")
-    return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
+        rulings.append((claim, *(("SUPPORTS", random.choice(numbers)) if numbers else ("NOT ENOUGH INFO", ""))))
+    return write_verdicts(rulings, turn).splitlines(keepends=True) or ["NOT ENOUGH INFO"]
 
 
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
@@ -243,7 +264,10 @@ def _claim_object(line: str) -> dict[str, Any]:
 
 def _verdict_object(text: str) -> dict[str, Any]:
     numbers = [int(number) for number in re.findall(r"\d+", _read_label(text, "Sentences"))]
-    return {"reasoning": _read_label(text, "Reasoning"), "sentences": numbers, "verdict": _read_label(text, "Verdict")}
+    look = (_read_label(text, label.capitalize()) for label in LOOK)
+    copied = {name: "" if value == "-" else value for name, value in zip(LOOK_FIELDS, look, strict=True)}
+    reasoning, verdict = _read_label(text, "Reasoning"), _read_label(text, "Verdict")
+    return {"sentences": numbers, **copied, "reasoning": reasoning, "verdict": verdict}
 
 
 def _query_object(text: str) -> dict[str, Any]:
@@ -286,8 +310,8 @@ REPLY_KINDS: tuple[ReplyKind, ...] = (
         "split", r"- claim \| time", ReplyLength(25, items=3), _make_claims, "claims",
         lambda text: {"claims": [_claim_object(line) for line in _list_items(text)]},
     ),
-    ReplyKind("verify", r"^Verdict: SUPPORTS", ReplyLength(20), _make_verdict, "verdict", _verdict_object),
-    ReplyKind("verdicts", r"\b1\. SUPPORTS \[", ReplyLength(8), _make_verdicts),
+    ReplyKind("verify", r"^Verdict: SUPPORTS", ReplyLength(45), _make_verdict, "verdict", _verdict_object),
+    ReplyKind("verdicts", r"^1\. \[2, 3\] who:", ReplyLength(20), _make_verdicts),
     ReplyKind("feedback", r"remark\. score/100", ReplyLength(60), _make_feedback, "relevant", _feedback_object),
     ReplyKind("continuation", r"You continue a reply", ReplyLength(40), _make_draft),
     ReplyKind("refine", r"You revise the draft", ReplyLength(120), _make_revision),

@@ -162,7 +162,8 @@ def _say_bullets(turn: TranscriptTurn, prompt: str) -> str:
 
 def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
     lines = _LINE.findall(prompt)
-    return write_verdicts([(number, *_rule(turn, claim, lines, prompt)) for number, claim in _CLAIM.findall(prompt)])
+    rulings = [(number, *_rule(turn, claim, lines, prompt)) for number, claim in _CLAIM.findall(prompt)]
+    return write_verdicts(rulings, prompt)
 
 
 def _rule(turn: TranscriptTurn, claim: str, lines: Sequence[tuple[str, str]], prompt: str) -> tuple[str, str]:

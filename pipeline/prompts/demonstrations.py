@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from importlib import resources
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
 from pipeline.stages.findings import SourcedFinding
 from pipeline.support.analysis.parsed_sentence import parse_sentence
+from pipeline.support.verdict_look import LOOK_FIELDS, parse_look
 from pipeline.types import Conversation, DemoClaim, DemoNote, Demonstration, Turn
 from storage.language.detection import english_name
 from storage.types import Document, Evidence, Passage, Verdict
@@ -71,10 +73,11 @@ def _build_draft(demo: Demonstration) -> WorkedExample | None:
 def _build_verdicts(demo: Demonstration) -> WorkedExample | None:
     if not demo.claims:
         return None
-    claims = demo.claims
-    reply = [
-        {"verdict": claim.verdict.value, "sentences": list(claim.notes), "reason": claim.reason} for claim in claims
-    ]
+    claims, reply = demo.claims, list[dict[str, Any]]()
+    for claim in claims:
+        cited = " ".join(demo.notes[number - 1].text for number in claim.notes)
+        look = dict(zip_longest(LOOK_FIELDS, parse_look(claim.reason) or (cited,), fillvalue=""))
+        reply.append({"sentences": list(claim.notes), **look, "verdict": claim.verdict.value})
     facts = {
         "talk": _build_talk(demo),
         "sentences": _build_sentences(demo),

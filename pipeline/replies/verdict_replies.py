@@ -1,7 +1,7 @@
 """Parse verdicts on claims: one after its reasoning, or several as they arrive. Pure.
 
 The word SUPPORTS alone is not a verdict: it does not count if it is denied, hedged or only listed. A streamed verdict
-precedes its reason (`1. SUPPORTS [2, 3] Both say so.`), so that callers need not wait for the reason.
+ends its line: `1. [2] who: staff; if: -; SUPPORTS`. Weak models begin with it, and copy nothing: `1. SUPPORTS [2]`.
 """
 
 import re
@@ -20,6 +20,7 @@ from pipeline.replies.reply_format import (
     parse_numbers,
     string_schema,
 )
+from pipeline.support.verdict_look import LOOK, LOOK_FIELDS, Verification, build_look, describe_look, parse_look
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Verdict
 
@@ -51,22 +52,16 @@ _MENTIONED_SENTENCES = lazy_compile(
 )
 
 
-MAX_REASONING = 800  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    verdict: Verdict
-    sentences: tuple[int, ...] = ()
-    reasoning: str = ""
+MAX_REASONING, MAX_COPIED = 800, 160  # characters
 
 
 def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verification]:
     """Return the format of a verification against `count` numbered sentences, with or without reasoning before it."""
-    before = {"reasoning": string_schema(MAX_REASONING)} if reasoned else {}
+    before = {name: string_schema(MAX_COPIED) for name in LOOK_FIELDS}
+    before |= {"reasoning": string_schema(MAX_REASONING)} if reasoned else {}
     verdicts = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
     return ReplyFormat(
-        object_schema(**before, sentences=SENTENCE_NUMBERS, verdict=verdicts),
+        object_schema(sentences=SENTENCE_NUMBERS, **before, verdict=verdicts),
         from_json=lambda found: _verification_from_json(found, count, reasoned=reasoned),
         from_text=lambda text: _verification_from_text(text, count),
     )
@@ -75,7 +70,9 @@ def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verificati
 def _verification_from_json(found: Any, count: int, *, reasoned: bool) -> Verification:
     verdict = _find_single_verdict(get_field(found, "verdict", str).upper())
     sentences = parse_number_list(get_field(found, "sentences", list), count)
-    return _build_verification(verdict, sentences, get_field(found, "reasoning", str) if reasoned else "", count)
+    look = build_look(get_field(found, name, str) if name in found else "" for name in LOOK_FIELDS)
+    reasoning = get_field(found, "reasoning", str) if reasoned else ""
+    return _build_verification(verdict, sentences, reasoning, count, look)
 
 
 def _verification_from_text(text: str, count: int) -> Verification:
@@ -83,14 +80,16 @@ def _verification_from_text(text: str, count: int) -> Verification:
     verdict = _find_single_verdict(labels.upper()) if labels is not None else _find_last_verdict(text)
     named = find_labelled(text, *_SENTENCE_LABELS)
     sentences = parse_numbers(named, count) if named is not None else find_mentioned_sentences(text, count)
-    lines = [line for line in text.splitlines() if find_labelled(line, *_VERDICT_LABELS, *_SENTENCE_LABELS) is None]
+    labelled = (*_VERDICT_LABELS, *_SENTENCE_LABELS, *LOOK)
+    lines = [line for line in text.splitlines() if find_labelled(line, *labelled) is None]
     reasoning = " ".join(" ".join(lines).split())
     reasoning = re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE)
-    return _build_verification(verdict, sentences, reasoning, count)
+    look = build_look(find_labelled(text, label) or "" for label in LOOK)
+    return _build_verification(verdict, sentences, reasoning, count, look)
 
 
 def _build_verification(
-    verdict: Verdict | None, sentences: tuple[int, ...], reasoning: str, count: int
+    verdict: Verdict | None, sentences: tuple[int, ...], reasoning: str, count: int, look: tuple[str, ...]
 ) -> Verification:
     if verdict is None:
         raise UnreadableReply("it ends in none of SUPPORTS, REFUTES and NOT ENOUGH INFO")
@@ -98,7 +97,7 @@ def _build_verification(
         sentences = (1,) if count == 1 else find_mentioned_sentences(reasoning, count)
         if not sentences:
             raise UnreadableReply("it does not name the numbers of the sentences that support the claim")
-    return Verification(verdict, sentences, reasoning.strip())
+    return Verification(verdict, sentences, describe_look(look, reasoning.strip()), look)
 
 
 def _find_last_verdict(text: str) -> Verdict | None:
@@ -138,8 +137,12 @@ _LINE_LEAD = r"^[ \t*_>#-]*"
 _CLAIM_NUMBER = r"[(\[]?(?:claim\s+)?(\d{1,2})\s*[.):\]–-]\s*[*_]*"
 # In small letters a verdict may be a word of running text: “Support for it is missing.”
 _STREAMED_VERDICT = rf"({ANY_VERDICT})(?=[^\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*[\[(.,:;*_–\n-]))"
-_HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_STREAMED_VERDICT}"
-_LONE_HEAD = rf"{_LINE_LEAD}(?:{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_STREAMED_VERDICT}"
+_COPYING = rf"(?:[\[(][^\n\])]{{0,80}}[\])][ \t:;,–-]*)?(?:{'|'.join(LOOK)})[ \t]*[:=]"
+_COPIED = rf"({_COPYING}[^\n]{{0,600}}[;|,.:–-][ \t*_]*)?"  # up to the line's last verdict, as a passage may name one
+_VERDICT_LABEL = r"(?:verdict\s*[:=]\s*[*_]*)?"
+_HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}{_COPIED}{_VERDICT_LABEL}{_STREAMED_VERDICT}"
+_LONE_NUMBER = rf"(?:(?!\[\d[^\n]*?\]\W*(?:{'|'.join(LOOK)})\b){_CLAIM_NUMBER}|[*_]*(?!verdict))"
+_LONE_HEAD = rf"{_LINE_LEAD}{_LONE_NUMBER}{_COPIED}{_VERDICT_LABEL}{_STREAMED_VERDICT}"
 _WHOLE_WORD = lazy_compile(r"[^\w\[]*\w+[^\w]")
 _MAY_HEDGE = lazy_compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
 _HEDGE_WORDS = 4  # words within which “in part”, “to some extent” or “NOT ENOUGH INFO” would be complete
@@ -158,10 +161,9 @@ class ClaimRuling:
 class VerdictSplitter:
     """Splits a reply that judges several claims by numbered sentences. Each ruling is yielded once it is certain."""
 
-    def __init__(self, claims: int, sentences: int, *, reasoned: bool = True) -> None:
+    def __init__(self, claims: int, sentences: int) -> None:
         self._claims = claims
         self._sentences = sentences
-        self._whole = verification_format(sentences, reasoned=reasoned)
         self._head = re.compile(_LONE_HEAD if claims == 1 else _HEAD, re.IGNORECASE | re.MULTILINE)
         self._text = ""
         self._ruled: dict[int, Verification] = {}
@@ -181,7 +183,7 @@ class VerdictSplitter:
         """Parse a reply on one claim whose verdict is not at the start of a line."""
         if self._claims > 1:
             raise UnreadableReply("no line opens with the number of a claim and its verdict")
-        read = self._whole.from_text(self._text)
+        read = _verification_from_text(self._text, self._sentences)
         return ClaimRuling(1, replace(read, reasoning=""), whole=False), ClaimRuling(1, read, whole=True)
 
     def _news(self, *, ended: bool) -> Iterator[ClaimRuling]:
@@ -195,32 +197,36 @@ class VerdictSplitter:
             seen.add(number)  # of several verdicts on one claim the first counts
             rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
             if number not in self._ruled:
-                verdict = self._decide(head[2], rest, over=over, last=number == self._claims)
+                verdict = self._decide(head, rest, over=over, last=number == self._claims)
                 if verdict is None:
                     continue
                 self._ruled[number] = verdict
                 yield ClaimRuling(number, verdict, whole=False)
             if over:
                 self._ended.add(number)
-                reasoning = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
-                yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
+                reasoning, ruled = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_"), self._ruled[number]
+                yield ClaimRuling(number, replace(ruled, reasoning=describe_look(ruled.look, reasoning)), whole=True)
 
-    def _decide(self, said: str, rest: str, *, over: bool, last: bool) -> Verification | None:
+    def _decide(self, head: re.Match[str], rest: str, *, over: bool, last: bool) -> Verification | None:
         """Return the verification that a verdict and the text after it make; None while uncertain, or if invalid."""
-        verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
-        if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
+        verdict, (marks, reason), copied = parse_verdict(head[3]), _split_marks(rest), head[2] or ""
+        begun = not copied and _WHOLE_WORD.match(reason) and not _may_be_retracted(reason)
+        if not (over or "\n" in rest or begun):
             return None
-        if any(_is_retracted(verdict, text.partition("\n")[0]) for text in (rest, reason)):
-            return Verification(Verdict.NOT_ENOUGH_INFO)
+        look, marks = parse_look(copied), f"{_split_marks(copied)[0]} {marks}"
+        others = any(parse_verdict(other[0]) != verdict for other in _CAPITAL_VERDICT.finditer(copied))
+        if others or any(_is_retracted(verdict, text.partition("\n")[0]) for text in (rest, reason)):
+            verdict = Verdict.NOT_ENOUGH_INFO
         if verdict is Verdict.NOT_ENOUGH_INFO:
-            return Verification(verdict)
+            return Verification(verdict, (), describe_look(look), look)
         if last and not over and verdict is Verdict.SUPPORTS and not _NEXT_LINE.search(rest) and not reason.strip():
             return None  # a verdict on one claim too many may follow
         named = parse_numbers(marks, self._sentences)
         if not named and not over:
             return None
         named = named or find_mentioned_sentences(reason, self._sentences) or ((1,) if self._sentences == 1 else ())
-        return Verification(verdict, named) if named or verdict is Verdict.REFUTES else None
+        certain = named or verdict is Verdict.REFUTES
+        return Verification(verdict, named, describe_look(look), look) if certain else None
 
 
 def _is_retracted(verdict: Verdict, following: str) -> bool:

@@ -10,13 +10,14 @@ from functools import partial
 
 from pipeline.errors import NotAClaim
 from pipeline.kit import Ask, Kit, System
-from pipeline.replies.verdict_replies import Verification, verification_format
+from pipeline.replies.verdict_replies import verification_format
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.findings import collect_sentences, passage_ids
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.comparison.contradictions import find_lone_conflict
 from pipeline.support.scorer import select_closest
 from pipeline.support.support_check import MAX_CHARACTERS, drop_false_absences, is_statement
+from pipeline.support.verdict_look import Verification, hold_to_look
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
@@ -213,7 +214,8 @@ async def request_verification(
 ) -> Verification:
     """Ask the model for its verdict on a claim by these sentences alone, numbered from 1 in their order."""
     form = verification_format(len(sentences), reasoned=not student)
-    return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
+    found = await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
+    return hold_to_look(claim, sentences, found, [turn.text for turn in talk.turns])
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
@@ -223,7 +225,7 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
     named = tuple(sentences[number - 1] for number in verification.sentences)
     if verification.verdict is Verdict.SUPPORTS:
         support = await kit.supports(claim, named)
-        if not (support.holds or support.appealable):
+        if not (support.holds or (support.appealable and verification.look)):
             return _overrule(await judge_by_rules(talk, hits, kit))
     shown = named[:MAX_EVIDENCE] or _nearest_sentences(claim, sentences)
     settled = bool(named) and verification.verdict is not Verdict.NOT_ENOUGH_INFO

@@ -9,12 +9,13 @@ from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchU
 from pipeline.kit import Kit, Limits
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import ClaimSplitter, TimedClaim, claims_format
-from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification
+from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter
 from pipeline.stages.claim_check import NO_EVIDENCE, request_verification
 from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
 from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, passage_ids
 from pipeline.stages.passage_retrieval import retrieve_evidence
 from pipeline.stages.turn_context import TurnContext
+from pipeline.support.verdict_look import Verification, hold_to_look
 from pipeline.types import ClaimChecked, ClaimExplained
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
 
@@ -86,7 +87,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     if checked.verdict is not Verdict.SUPPORTS:
         return ()
     named = tuple(sentences[number - 1] for number in checked.sentences)
-    return await bind_finding(claim.text, named, kit.supports, checked=True, asked=context.asked)
+    return await bind_finding(claim.text, named, kit.supports, checked=bool(checked.look), asked=context.asked)
 
 
 TOO_LATE = "The answer was whole before it was verified."
@@ -116,7 +117,8 @@ CLAIMS_PER_CALL = 4
 """How many claims share a call while others are written, as each call repeats its instructions and passages; more than
 the model is asked for, so that they are usually verified together."""
 REASONING_GRACE_SECONDS = 1.0  # how long to wait for a last reason, which has a few words
-SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
+SettledEvidence = asyncio.Future[tuple[tuple[Evidence, ...], bool] | PipelineError]
+"""The sentences that support a claim, and whether the model copied what they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +212,10 @@ class ClaimVerifier:
         settled = await case.settled
         if isinstance(settled, PipelineError):
             raise settled
-        if not settled:
+        named, looked = settled
+        if not named:
             return ()
-        return await bind_finding(claim.text, settled, self._kit.supports, checked=True, asked=self._context.asked)
+        return await bind_finding(claim.text, named, self._kit.supports, checked=looked, asked=self._context.asked)
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim. If there is any, queue the claim for verification."""
@@ -236,7 +239,7 @@ class ClaimVerifier:
     async def _verify_together(self, cases: Sequence[_PendingClaim]) -> None:
         sentences = collect_sentences(sentence for case in cases for sentence in case.sentences)
         claims = tuple(case.claim for case in cases)
-        splitter = VerdictSplitter(len(claims), len(sentences), reasoned=not self._kit.limits.student)
+        splitter = VerdictSplitter(len(claims), len(sentences))
         facts = {"talk": self._context.talk, "sentences": sentences, "claims": claims}
         fault: PipelineError = UnreadableReply("the reply has no verdict on it")
         try:
@@ -257,7 +260,7 @@ class ClaimVerifier:
         self._send_queued()
 
     def _apply_ruling(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
-        verification = ruling.found
+        verification = hold_to_look(case.claim, sentences, ruling.found, self._context.asked)
         checked = record_claim(case.claim, sentences, verification)
         if ruling.whole:
             self._kit.tell(ClaimExplained(checked))
@@ -265,4 +268,5 @@ class ClaimVerifier:
         self._kit.tell(ClaimChecked(checked))
         supporting = verification.sentences if verification.verdict is Verdict.SUPPORTS else ()
         if not case.settled.done():  # a turn that has just failed cancels it
-            case.settled.set_result(tuple(sentences[number - 1] for number in supporting))
+            named = tuple(sentences[number - 1] for number in supporting)
+            case.settled.set_result((named, bool(verification.look)))

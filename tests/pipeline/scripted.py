@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from evaluation.simulated_model.model_replies import reply_unscripted
+from evaluation.simulated_model.model_replies import CLAIM_LINE, reply_unscripted, write_verdicts
 from pipeline.errors import SchemaNotOffered
 from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
@@ -90,6 +90,17 @@ class ScriptedLLM:
             return line
         text = line if isinstance(line, str) else line(call)
         return ModelReply(text, "scripted", prompt_tokens=100, completion_tokens=10)
+
+
+def accept(*sentences: int) -> Callable[[ModelCall], str]:
+    """Return a line that supports each claim by these sentences, and copies from them what they say."""
+
+    def write(call: ModelCall) -> str:
+        turn, named = call.messages[-1].text, ", ".join(map(str, sentences))
+        rulings = [(claim, "SUPPORTS", named) for claim, _ in CLAIM_LINE.findall(turn)]
+        return write_verdicts(rulings, turn)
+
+    return write
 
 
 def line_name(call: ModelCall) -> str:

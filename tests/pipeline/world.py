@@ -124,7 +124,7 @@ class Stage:
                 demos=lambda: self.demos.shown,
             )
             ask = prompter.ask
-        verify = SentenceJudge(prompter.stream, talk, student=limits.student, gather=0) if prompter else None
+        verify = SentenceJudge(prompter.stream, talk, gather=0) if prompter else None
         self.gate = Gate(
             found=self.recorder.found,
             supports=supports,

@@ -22,11 +22,11 @@ from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.kit import Ask
 from pipeline.replies.citation_marks import strip_marks
 from pipeline.replies.stage_replies import claims_format, query_format
-from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.claim_check import request_verification
 from pipeline.stages.concurrency import gather_all, open_task_group
 from pipeline.stages.findings import collect_sentences
 from pipeline.support.support_check import find_verbatim_passage
+from pipeline.support.verdict_look import Verification
 from pipeline.types import Conversation, Status, Turn, Usage
 from storage.types import Document, Evidence, Hit, Passage, Verdict
 

@@ -129,12 +129,12 @@ def _split_claims(turn: str) -> str:
 async def _verify_claim(turn: str, supports: Supports) -> str:
     numbered, claim = SENTENCE_LINE.findall(turn), CLAIM_LINE.search(turn)
     if not numbered or not claim:
-        return write_verdicts([("", Verdict.NOT_ENOUGH_INFO, "")], "There is nothing to judge by.")
+        return write_verdicts([("", Verdict.NOT_ENOUGH_INFO, "")], turn, "There is nothing to judge by.")
     support = await supports(claim[2], build_evidence([text for _, text in numbered]))
     terms, verdict = set(content_terms(claim[2])), decide_verdict(support)
     nearest, _ = max(numbered, key=lambda sentence: len(terms & set(content_terms(sentence[1]))))
     reasons = " ".join("; ".join(support.reasons).split()) or "by the local check"
-    return write_verdicts([("", verdict, "" if verdict is Verdict.NOT_ENOUGH_INFO else nearest)], reasons)
+    return write_verdicts([("", verdict, "" if verdict is Verdict.NOT_ENOUGH_INFO else nearest)], turn, reasons)
 
 
 def _find_question(turn: str) -> str:

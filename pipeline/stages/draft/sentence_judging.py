@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from pipeline.errors import UnreadableReply
 from pipeline.gate import Coming
 from pipeline.kit import Stream
-from pipeline.replies.verdict_replies import VerdictSplitter, Verification
+from pipeline.replies.verdict_replies import VerdictSplitter
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.findings import collect_sentences, passage_ids, select_context
 from pipeline.stages.model_claims import split_passage_ids
 from pipeline.stages.question_analysis import leans_back
+from pipeline.support.verdict_look import Verification, hold_to_look
 from pipeline.types import Conversation
 from storage.language.detection import detect_language
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
 
 GATHER_SECONDS = 0.02  # how long a sentence waits for others to be judged with it, repeatedly
 GATHERINGS = 10
-TOGETHER = 4  # sentences that do not wait for the end of a running call
+TOGETHER = 2  # sentences that share a call, and do not wait for the end of a running one
 
 
 @dataclass(slots=True, eq=False)
@@ -35,12 +36,9 @@ class _Case:
 class SentenceJudge:
     """Judges the sentences of one turn by the passages they cite: `await judge(sentence, evidence)`."""
 
-    def __init__(
-        self, stream: Stream, talk: Conversation, *, student: bool = False, gather: float = GATHER_SECONDS
-    ) -> None:
+    def __init__(self, stream: Stream, talk: Conversation, *, gather: float = GATHER_SECONDS) -> None:
         self._stream = stream
         self._talk = talk
-        self._student = student
         self._gather = gather
         self._waiting: list[_Case] = []
         self._calls = 0
@@ -79,11 +77,12 @@ class SentenceJudge:
         return CheckedClaim(Claim(sentence, origin="retrieved"), ruled.verdict, named, ruled.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
-        """Judge all waiting sentences in one call. While another call runs, wait for `enough` of them."""
+        """Judge all waiting sentences. While another call runs, wait for `enough` of them."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # drop cancelled ones
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
-            together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
-            self._send(together)
+            waiting, self._waiting = sorted(self._waiting, key=lambda case: case.place), []
+            for first in range(0, len(waiting), TOGETHER):
+                self._send(tuple(waiting[first : first + TOGETHER]))
 
     def _send(self, cases: Sequence[_Case]) -> None:
         self._calls += 1
@@ -131,12 +130,14 @@ class SentenceJudge:
         shown = {(piece.passage.id, piece.span) for case in cases for piece in case.evidence}
         whole = collect_sentences(piece for case in cases for piece in case.evidence)
         sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
-        splitter = VerdictSplitter(len(cases), len(sentences), reasoned=not self._student)
+        splitter = VerdictSplitter(len(cases), len(sentences))
         facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
+        asked = [turn.text for turn in self._talk.turns]
         facts["before"] = tuple(case.before for case in cases)
         async with close_stream(self._stream("verdicts", splitter, stage="verify", **facts)) as rulings:
             async for ruling in rulings:
-                case, verification = cases[ruling.claim - 1], ruling.found
+                case = cases[ruling.claim - 1]
+                verification = hold_to_look(case.sentence, sentences, ruling.found, asked)
                 supported = verification.verdict is Verdict.SUPPORTS
                 if case.verdict.done() or not (ruling.whole or supported):
                     continue
@@ -147,7 +148,10 @@ class SentenceJudge:
                 numbered, passages = list(enumerate(case.evidence, start=1)), passage_ids(named)
                 own = tuple(place for place, one in numbered if one in named)
                 own = own or tuple(place for place, one in numbered if one.passage.id in passages)
-                case.verdict.set_result(Verification(verification.verdict, own, verification.reasoning))
+                if supported and not verification.look:  # such a verdict costs nothing: the local check decides
+                    case.verdict.set_exception(UnreadableReply("the verdict does not show what the sentences say"))
+                else:
+                    case.verdict.set_result(Verification(verification.verdict, own, verification.reasoning))
                 if all(case.verdict.done() for case in cases):
                     return
 

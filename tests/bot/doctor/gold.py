@@ -15,6 +15,7 @@ from bot.doctor.call_kinds import CALL_KINDS, CallKind, GoldCase, read_cases
 from pipeline.llm.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
+from pipeline.support.verdict_look import LOOK_FIELDS
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 BY_KIND = {kind.name: kind for kind in CALL_KINDS}
@@ -63,21 +64,21 @@ def right(kind: CallKind, case: GoldCase, *, schema: bool, student: bool = False
     if kind.name in {"draft", "refine", "answer"}:
         return case.reply
     if kind.name == "verdicts":
-        return _ruling(case, student=student)
+        return _ruling(case)
     reply = _OBJECTS[kind.name](case)
     if student:
         reply.pop("reasoning", None)
     return json.dumps(reply, ensure_ascii=False) if schema else _TEXTS[kind.name](reply)
 
 
-def _ruling(case: GoldCase, *, student: bool) -> str:
+def _ruling(case: GoldCase) -> str:
     reply = _verdict(case)
-    numbers = f" [{', '.join(map(str, reply['sentences']))}]" if reply["sentences"] else ""
-    return f"1. {reply['verdict']}{numbers}" + ("" if student else f" {reply['reasoning']}")
+    numbers = f"[{', '.join(map(str, reply['sentences']))}] " if reply["sentences"] else ""
+    return f"1. {numbers}who: {reply['who'] or '-'}; if: -; {reply['verdict']}"
 
 
 def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
-    student = kind.name == "verify" and "step by step" not in call.messages[0].text
+    student = kind.name == "verify" and "easoning" not in call.messages[0].text
     return right(kind, case, schema=call.schema is not None, student=student)
 
 
@@ -117,7 +118,7 @@ class GoldLLM:
         reply = self.speak(kind, case, call)
         if isinstance(reply, Exception):
             raise reply
-        counts: dict[str, Any] = {"prompt_tokens": 1_200, "completion_tokens": 10, "cost": 0.002}
+        counts: dict[str, Any] = {"prompt_tokens": 1_400, "completion_tokens": 10, "cost": 0.002}
         return reply if isinstance(reply, ModelReply) else ModelReply(reply, "scripted", **counts)
 
     async def _stop(self) -> None:
@@ -157,7 +158,9 @@ def _query(case: GoldCase) -> dict[str, Any]:
 
 def _verdict(case: GoldCase) -> dict[str, Any]:
     verdict, sentences = case.expected["verdict"], case.expected["sentences"]
-    return {"reasoning": "So it is written.", "sentences": sentences, "verdict": verdict}
+    look = {"who": " ".join(case.facts["sentences"][number - 1].text for number in sentences)}
+    look |= dict.fromkeys(LOOK_FIELDS[1:], "")
+    return {"sentences": sentences, **look, "reasoning": "So it is written.", "verdict": verdict}
 
 
 _OBJECTS: dict[str, Callable[[GoldCase], dict[str, Any]]] = {
@@ -187,8 +190,9 @@ _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "split": lambda reply: "\n".join(f"- {claim['text']} | {claim['time']}" for claim in reply["claims"]) or "Nothing",
     "verify": lambda reply: (
-        (f"Reasoning: {reply['reasoning']}\n" if "reasoning" in reply else "")
-        + f"Sentences: {', '.join(map(str, reply['sentences'])) or '-'}\nVerdict: {reply['verdict']}"
+        f"Sentences: {', '.join(map(str, reply['sentences'])) or '-'}\nWho: {reply['who'] or '-'}\n"
+        + (f"Reasoning: {reply['reasoning']}\n" if "reasoning" in reply else "")
+        + f"Verdict: {reply['verdict']}"
     ),
     "feedback": lambda reply: "\n".join(
         f"{name}: {reply[name.lower().replace('-', '_').replace(' ', '_')]['remark']} "

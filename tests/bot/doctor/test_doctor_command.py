@@ -50,7 +50,7 @@ def test_model_report_as_json_has_all_figures() -> None:
     assert (document["model"], document["server"]) == ("gold", "127.0.0.1:1")
     assert (document["advice"], document["settings"], document["turn_seconds"]) == ([], [], None)
     assert (way["way"], way["offered"], way["cut_short"]) == ("as set", True, {})
-    assert (verify["cases"], verify["right"], verify["prompt_tokens"]) == (30, 30, 36_000)
+    assert (verify["cases"], verify["right"], verify["prompt_tokens"]) == (30, 30, 42_000)
     assert {"expected": "REFUTES", "given": "REFUTES", "count": 10} in verify["verdicts"]
     assert set(verify["seconds"]) == {"median", "p95"}
 

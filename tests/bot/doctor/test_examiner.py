@@ -54,7 +54,7 @@ async def test_perfect_model_gets_full_marks_and_no_advice(*, schemas: bool, stu
         count = len(cases(BY_KIND[kind]))
         assert (each.cases, each.first, each.readable, each.right, each.calls) == (count,) * 5, (kind, each.wrong)
         assert each.valid == each.cited
-        assert each.prompt_tokens == 1_200 * count
+        assert each.prompt_tokens == 1_400 * count
         assert each.cost == pytest.approx(0.002 * count)
         assert each.schema == (count if schemas and BY_KIND[kind].structured else 0)
     assert figures(results)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}

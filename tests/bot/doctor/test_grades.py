@@ -5,7 +5,7 @@ import pytest
 from bot.doctor.call_kinds import GoldCase, Grade, count_sources, find_foreign_numbers, find_missing_terms
 from pipeline.replies.cited_sentences import split_sentences
 from pipeline.replies.stage_replies import Bullet, CriterionScore, Feedback, TimedClaim
-from pipeline.replies.verdict_replies import Verification
+from pipeline.support.verdict_look import Verification
 from storage.types import SearchQuery, Verdict
 from tests.bot.doctor.gold import BY_KIND, cases
 

@@ -8,7 +8,7 @@ from evaluation.dialogues.dialogue_types import CitationCounts, DialogueTurn, Re
 from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn
 from evaluation.dialogues.judging.judge_replies import ANSWERED, SCALES, grade_format
 from pipeline.errors import ModelUnavailable, UnreadableReply
-from pipeline.replies.verdict_replies import Verification
+from pipeline.support.verdict_look import Verification
 from pipeline.types import Turn
 from storage.types import Document, Hit, Passage, Verdict
 

@@ -64,11 +64,11 @@ def test_bullets_and_verdicts_follow_the_lines_of_the_prompt() -> None:
     assert say["summarise"]("1: It rains.") == "None"
     prompt = f"{SENTENCES}Claim 1: {claim}\nClaim 2: {seen}\nClaim 3: It is red."
     assert say["verify"](prompt).splitlines() == [
-        "1. REFUTES [2] So it is.",
-        "2. SUPPORTS [2] So it is.",
-        "3. NOT ENOUGH INFO So it is.",
+        "1. [2] who: built four brothers; if: -; REFUTES",
+        "2. [2] who: 1911; how many: 1911 by; if: -; SUPPORTS",
+        "3. who: -; if: -; NOT ENOUGH INFO",
     ]
-    assert say["verify"](f"{SENTENCES}Claim: {claim}").endswith("Sentences: 2\nVerdict: REFUTES")
+    assert say["verify"](f"{SENTENCES}Claim: {claim}").startswith("Sentences: 2\nWho: built four")
 
 
 @pytest.mark.parametrize(("words", "template"), [(MORE_COMING, "answer"), (CONTINUED, "continuation")])

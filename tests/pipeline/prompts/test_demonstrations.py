@@ -37,7 +37,7 @@ REPLIES = {
     "query": "Search: yes\nQuery: yard crane lifting capacity\nTime: none",
     "answer": CRANE.answer,
     "draft": CRANE.answer,
-    "verdicts": "1. SUPPORTS [1]",
+    "verdicts": "1. [1] who: The yard crane lifts nine tonnes.; if: -; SUPPORTS",
 }
 
 

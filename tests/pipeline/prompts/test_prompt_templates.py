@@ -41,8 +41,10 @@ from pipeline.replies.stage_replies import (
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
+from pipeline.support.verdict_look import LOOK_FIELDS, build_look, hold_to_look
 from pipeline.systems import find_system
 from pipeline.types import Conversation, Turn
+from storage.types import Verdict
 from tests.pipeline.world import NOW, hit
 
 TALK = Conversation((Turn("user", "Where is it?"), Turn("bot", "On the quay [1]."), Turn("user", "Since when?")))
@@ -128,7 +130,7 @@ def test_beginning_of_a_prompt_does_not_depend_on_date_or_question(template: str
     assert one.messages[:-1] == other.messages[:-1]
 
 
-@pytest.mark.parametrize("template", sorted(FACTS.keys() - {"bullets"}))
+@pytest.mark.parametrize("template", sorted(FACTS.keys() - {"bullets", "summarise"}))
 def test_turn_begins_with_the_date(template: str) -> None:
     assert turn(template).splitlines()[0] == "Today is Sunday, 1 March 2026."
     worked = render_prefix(template, PromptMode())[1::2]
@@ -180,9 +182,13 @@ def test_examples_of_streamed_replies_parse_completely() -> None:
     for one, reply in _shown("verdicts"):
         rulings = VerdictSplitter(len(one.facts["claims"]), len(one.facts["sentences"]))
         whole = [ruling.found for ruling in rulings.feed(reply) + rulings.close() if ruling.whole]
-        assert [(found.verdict, list(found.sentences), found.reasoning) for found in whole] == [
-            (said["verdict"], said["sentences"], said["reason"].rstrip(" ")) for said in one.reply
+        expected = [(said["verdict"], said["sentences"], build_look(map(said.get, LOOK_FIELDS))) for said in one.reply]
+        assert [(found.verdict, [*found.sentences], found.look) for found in whole] == [
+            (verdict, named if verdict != Verdict.NOT_ENOUGH_INFO else [], look) for verdict, named, look in expected
         ]
+        asked = [turn.text for turn in one.facts["talk"].turns]
+        for claim, found in zip(one.facts["claims"], whole, strict=True):
+            assert hold_to_look(claim, one.facts["sentences"], found, asked) == found
 
 
 def _shown(template: str) -> list[tuple[WorkedExample, str]]:

@@ -18,7 +18,8 @@ from pipeline.replies.stage_replies import (
     feedback_format,
     query_format,
 )
-from pipeline.replies.verdict_replies import Verification, verification_format
+from pipeline.replies.verdict_replies import verification_format
+from pipeline.support.verdict_look import LOOK_FIELDS, Verification
 from storage.types import SearchQuery, Verdict
 
 FORMS: dict[str, ReplyFormat] = {
@@ -304,7 +305,7 @@ class TestVerification:
 
     def test_student_format_has_no_reasoning(self) -> None:
         form = verification_format(5, reasoned=False)
-        assert list(form.schema["properties"]) == ["sentences", "verdict"]
+        assert list(form.schema["properties"]) == ["sentences", *LOOK_FIELDS, "verdict"]
         assert form.from_json({"sentences": [2], "verdict": "SUPPORTS"}) == Verification(Verdict.SUPPORTS, (2,))
 
 

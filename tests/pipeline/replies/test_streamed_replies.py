@@ -22,7 +22,8 @@ RULING_LINES = st.lists(
     st.sampled_from([
         "1. SUPPORTS [2, 3] Both say so.", "2. REFUTES [1] It says otherwise.", "3. NOT ENOUGH INFO", "Well:", "",
         "SUPPORTS [1]", "2. SUPPORTS", "and more of it", "1. SUPPORTS [1] in part", "**1.** REFUTES [4]",
-        "4. SUPPORTS [1]", "Verdict: SUPPORTS", "Sentences: 2", "as sentence 2 says", "and sentence 3 [4]", "[5]",
+        "4. SUPPORTS [1]", "1. [2] who: a; if: SUPPORTS; NOT ENOUGH INFO", "[3] who: b; SUPPORTS",
+        "Verdict: SUPPORTS", "Sentences: 2", "as sentence 2 says", "and sentence 3 [4]", "[5]",
         "1. SUPPORTS (2) / REFUTES", "[2] Supports [1] NOT ENOUGH", "3 - Verdict: REFUTED", "Support for it, none? [1]",
     ]),
     max_size=6,
@@ -71,6 +72,12 @@ def test_endless_list_of_claims_is_cut_off(size: int) -> None:
 @pytest.mark.parametrize(
     ("text", "claims", "verdicts"),
     [
+        ("1. [2] who: SUPPORTS [1]; if: only now; SUPPORTS\n2. [1] who: a; if: -; REFUTES", 2,
+         {1: (S, (2,), "who: SUPPORTS [1]; if: only now."), 2: (R, (1,), "who: a.")}),
+        ("[3] who: a; how many: 2; if: -; SUPPORTS", 1, {1: (S, (3,), "who: a; how many: 2.")}),
+        ("1. [3] who: a; if: REFUTES; SUPPORTS", 1, {1: (N, (), "who: a; if: REFUTES.")}),
+        ("1. [3] who: a; if: -; SUPPORTS in part", 1, {1: (N, (), "who: a. in part")}),
+        ("1. [3] who: a; it does not SUPPORTS\n2. [3] who: b; REFUTES", 2, {2: (R, (3,), "who: b.")}),
         ("1. SUPPORTS [2, 3] Both say so.", 1, {1: (S, (2, 3), "Both say so.")}),
         ("SUPPORTS [2][3] Both say so.", 1, {1: (S, (2, 3), "Both say so.")}),
         ("1. SUPPORTS [2]\n2. REFUTES [1] No.\n3. NOT ENOUGH INFO", 3,

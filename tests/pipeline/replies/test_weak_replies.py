@@ -24,7 +24,8 @@ from pipeline.replies.stage_replies import (
     feedback_format,
     query_format,
 )
-from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
+from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
+from pipeline.support.verdict_look import Verification
 from storage.types import Verdict
 from tests.pipeline.weak_model import (
     BARE_DATES,

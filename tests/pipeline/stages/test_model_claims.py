@@ -16,7 +16,7 @@ from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 SAID = "The pier of Skarholm is made of oak."
-SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
+SUPPORTED = "Sentences: 1\nWho: the pier of Skarholm\nReasoning: Sentence 1 says so.\nVerdict: SUPPORTS"
 
 
 async def verify_with(reply: str) -> CheckedClaim:
@@ -29,24 +29,26 @@ async def verify_with(reply: str) -> CheckedClaim:
     return checked
 
 
-async def found(claim: str) -> list[str]:
-    """Return the findings from a claim that the model supports."""
+async def found(claim: str, reply: str) -> list[str]:
+    """Return the findings from a claim that the model supports by this reply."""
     talk = question("What is the pier of Skarholm made of?")
-    stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": SUPPORTED}), reads_alike)
+    stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": reply}), reads_alike)
     findings = await verify_claims(TurnContext(talk), [TimedClaim(claim)], stage.kit)
     return [finding.text for finding in findings]
 
 
 @pytest.mark.parametrize(
-    ("claim", "finding"),
+    ("claim", "reply", "finding"),
     [
-        ("The pier of Skarholm is of oak.", "The pier of Skarholm is of oak."),
-        ("Skarholm has a landing stage of timber.", "Skarholm has a landing stage of timber."),
-        ("The pier of Skarholm was made of oak in 1921.", SAID),
+        ("The pier of Skarholm is of oak.", SUPPORTED, "The pier of Skarholm is of oak."),
+        ("Skarholm has a landing stage of timber.", SUPPORTED, "Skarholm has a landing stage of timber."),
+        ("Skarholm has a landing stage of timber.", "Sentences: 1\nVerdict: SUPPORTS", SAID),
+        ("The pier of Skarholm was made of oak in 1921.", "Sentences: 1\nVerdict: SUPPORTS", SAID),
+        ("The pier of Skarholm was made of oak in 1921.", SUPPORTED, ""),
     ],
 )
-async def test_verified_claim_is_kept_unless_its_number_is_missing(claim: str, finding: str) -> None:
-    assert await found(claim) == [finding]
+async def test_verified_claim_is_kept_unless_a_part_was_not_copied(claim: str, reply: str, finding: str) -> None:
+    assert await found(claim, reply) == [finding] * bool(finding)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.errors import ModelUnavailable
+from pipeline.errors import ModelUnavailable, UnreadableReply
 from pipeline.gate import Coming
 from pipeline.kit import Limits
 from pipeline.llm.model import ModelCall
@@ -20,7 +20,7 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 BELL = collect_sentences([hit("The bell was cast in 1887. It hangs on the quay.", key="bell.md")])
 PIER = collect_sentences([hit("The pier is made of oak.", key="pier.md")])
 TALK = question("May I ring the bell at ten?")
-SUPPORTED = "1. SUPPORTS [1]"
+SUPPORTED = "1. [1] who: it; how many: -; if: -; when: -; SUPPORTS"
 
 
 def judged_by(line: Line | list[Line], **options: object) -> tuple[SentenceJudge, ScriptedLLM, Stage]:
@@ -36,7 +36,8 @@ def ask(
 
 
 def all_supported(call: ModelCall) -> str:
-    return "\n".join(f"{number}. SUPPORTS [1]" for number in re.findall(r"^Claim (\d+): ", turn(call), re.MULTILINE))
+    numbers = re.findall(r"^Claim (\d+): ", turn(call), re.MULTILINE)
+    return "\n".join(f"{number}. [1] who: it; how many: 1887; SUPPORTS" for number in numbers)
 
 
 def turn(call: ModelCall) -> str:
@@ -44,7 +45,7 @@ def turn(call: ModelCall) -> str:
 
 
 async def test_the_judge_sees_question_passages_and_sentence() -> None:
-    judge, llm, _ = judged_by("1. SUPPORTS [2]")
+    judge, llm, _ = judged_by(SUPPORTED.replace("[1]", "[2]"))
     checked = await ask(judge, "Rung from the quay.")
     assert checked
     assert (checked.verdict, checked.evidence, checked.claim.origin) == (Verdict.SUPPORTS, ("bell.md#0",), "retrieved")
@@ -72,7 +73,7 @@ async def test_rejecting_verdict_waits_for_its_reason() -> None:
 
 
 async def test_supporting_verdict_does_not_wait_for_its_reason() -> None:
-    judge, llm, stage = judged_by(f"{SUPPORTED} Because " + "it is so, " * 100)
+    judge, llm, stage = judged_by(f"{SUPPORTED}\nBecause " + "it is so, " * 100)
     assert await ask(judge, "It is so.")
     assert llm.ended == ["verify"]
     assert [step.stage for step in stage.recorder.steps] == ["verify"]
@@ -83,18 +84,21 @@ async def test_sentences_waiting_for_a_call_are_judged_together() -> None:
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     first = ask(judge, "One.")
     await wait_until(lambda: len(llm.calls) == 1)
-    others = [ask(judge, "Two."), ask(judge, "Three.")]
+    other = ask(judge, "Two.")
     await asyncio.sleep(0.01)
     assert len(llm.calls) == 1
+    others = [ask(judge, "Three."), ask(judge, "Four.")]
     opened.set()
-    await asyncio.gather(first, *others)
+    await asyncio.gather(first, other, *others)
 
-    assert [turn(call).count("Claim ") for call in llm.calls] == [1, 2]
+    assert [turn(call).count("Claim ") for call in llm.calls] == [1, 2, 1]
     assert turn(llm.calls[1]).count("The bell was cast") == 1
 
 
-@pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (4, "LATER", 2)])
-async def test_four_sentences_or_the_last_do_not_wait_for_a_running_call(waiting: int, coming: str, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (2, "LATER", 2), (3, "LATER", 3)]
+)
+async def test_two_sentences_or_the_last_do_not_wait_for_a_running_call(waiting: int, coming: str, calls: int) -> None:
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     tasks = [ask(judge, "First.")]
@@ -104,6 +108,17 @@ async def test_four_sentences_or_the_last_do_not_wait_for_a_running_call(waiting
     assert len(llm.calls) == calls
     opened.set()
     assert all(await asyncio.gather(*tasks))
+
+
+async def test_verdict_that_copies_nothing_or_not_enough_does_not_count() -> None:
+    judge, _, _ = judged_by(["1. SUPPORTS [1]", "1. [1] who: -; if: -; SUPPORTS", "1. [1] who: the bell; SUPPORTS"])
+    for reply in ("SUPPORTS alone", "nothing copied"):
+        with pytest.raises(UnreadableReply, match="does not show"):
+            await ask(judge, f"Rung in 1888: {reply}.")
+    checked = await ask(judge, "Rung in 1888.")
+    assert checked
+    assert (checked.verdict, checked.evidence) == (Verdict.NOT_ENOUGH_INFO, ())
+    assert checked.reasoning == "who: the bell. It says “1888” of which nothing was copied."
 
 
 async def test_sentences_that_come_at_once_share_a_call() -> None:
@@ -120,9 +135,9 @@ async def test_sentences_that_come_at_once_share_a_call() -> None:
 
 async def test_judge_sees_only_related_sentences() -> None:
     page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
-    judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
+    judge, llm, _ = judged_by("1. [2] who: dogs; SUPPORTS\n2. [2] who: dogs; SUPPORTS")
     judgements = [
-        ask(judge, "It rings ten times.", page[:1], lambda: Coming.NEVER),
+        ask(judge, "They ring.", page[:1], lambda: Coming.NEVER),
         ask(judge, "The pier shuts.", page[2:3], lambda: Coming.NEVER),
     ]
     assert [claim and claim.evidence for claim in await asyncio.gather(*judgements)] == [("x.md#0",)] * 2
@@ -131,7 +146,7 @@ async def test_judge_sees_only_related_sentences() -> None:
 
 async def test_verdict_that_cites_another_sentences_passage_is_requested_again_alone() -> None:
     def verdicts(call: ModelCall) -> str:
-        return "1. SUPPORTS [1]\n2. SUPPORTS [1]" if "Claim 2" in turn(call) else "1. NOT ENOUGH INFO No."
+        return all_supported(call) if "Claim 2" in turn(call) else "1. NOT ENOUGH INFO No."
 
     judge, llm, _ = judged_by(verdicts)
     tasks = [ask(judge, "It is old."), ask(judge, "It is oak.", PIER)]

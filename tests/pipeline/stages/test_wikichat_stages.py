@@ -8,7 +8,8 @@ import pytest
 from pipeline.errors import ModelRefused, ModelUnavailable
 from pipeline.systems import wikichat
 from tests.pipeline import skarholm
-from tests.pipeline.skarholm import BUILT, POOR, QUESTION, SUPPORTS, turn_of
+from tests.pipeline.scripted import accept
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, turn_of
 from tests.pipeline.world import answered
 
 run = partial(skarholm.run, system=wikichat.answer)
@@ -17,7 +18,8 @@ run = partial(skarholm.run, system=wikichat.answer)
 async def test_structured_stages_use_json_if_supported() -> None:
     bullets = {"bullets": [{"text": "Skarholm lighthouse was built in 1887.", "sentences": [1]}]}
     claims = {"claims": [{"text": "Oda Hagen designed the lighthouse of Skarholm.", "time": "none"}]}
-    verdict = {"reasoning": "Sentence 1 says so.", "sentences": [1], "verdict": "SUPPORTS"}
+    look = {"who": "Oda Hagen", "how_many": "", "condition": "", "when": ""}
+    verdict = {"sentences": [1], **look, "reasoning": "Sentence 1 says so.", "verdict": "SUPPORTS"}
     good = {"remark": "Good.", "score": 100}
     feedback = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), good)
     outcome, llm = await run(
@@ -39,7 +41,7 @@ async def test_structured_stages_use_json_if_supported() -> None:
 
 async def test_refined_draft_replaces_the_draft() -> None:
     outcome, llm = await run(
-        QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}
+        QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": accept(1)}
     )
     assert answered(outcome) == ["In 1887 Skarholm lighthouse was built."]
     assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])

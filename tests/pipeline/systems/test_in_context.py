@@ -9,7 +9,7 @@ from pipeline.kit import Limits
 from pipeline.llm.model import ModelCall
 from pipeline.systems.in_context import answer
 from pipeline.types import DemoClaim, DemoNote, Demonstration, Status, Turn
-from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.scripted import ScriptedLLM, accept
 from tests.pipeline.world import Outcome, Shelf, answered, hit, question, reads_alike, run
 
 SHELF = Shelf([
@@ -21,7 +21,7 @@ TALK = question("Do you know Milo Karst?", Turn("user", "I like football."), Tur
 SCRIPT = {
     "query": "Search: yes\nQuery: Milo Karst midfielder\nTime: none",
     "draft": "Milo Karst is a midfielder and plays for Ostrava [1][2].",
-    "verify": "1. SUPPORTS [1, 2]",
+    "verify": accept(1, 2),
 }
 
 
@@ -110,7 +110,7 @@ async def test_answer_without_examples_is_possible(limits: Limits) -> None:
 
 
 async def test_copied_example_text_never_passes() -> None:
-    llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
+    llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": accept(1)})
     outcome = await ask(llm, pool=(replace(STRANGER, pinned=True),))
     assert not any("dock" in sentence.text for sentence in outcome.answer.sentences)
     assert {citation.document for citation in outcome.answer.citations} <= {"karst", "ostrava"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evaluation.simulated_model.model_replies import CLAIM_LINE, SENTENCE_LINE
 from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits, WrittenQuery
 from pipeline.llm.model import ModelCall
@@ -34,9 +35,15 @@ THREE = (
 
 
 def supporting(call: ModelCall) -> str:
-    """Support every claim by the first sentence, with a reason."""
-    numbers = re.findall(r"^Claim (\d+): ", call.messages[-1].text, re.MULTILINE)
-    return "\n".join(f"{number}. SUPPORTS [1] The first sentence says so." for number in numbers)
+    """Support every claim by the sentence with most of its words, with a reason."""
+    sentences = dict(SENTENCE_LINE.findall(turn_of(call)))
+    lines = []
+    for number, claim in CLAIM_LINE.findall(turn_of(call)):
+        words = set(claim.split())
+        nearest = max(sentences, key=lambda place: len(words.intersection(sentences[place].split())))
+        year = re.search(r"\d{4}", claim)
+        lines.append(f"{number}. [{nearest}] who: it; when: {year[0] if year else '-'}; if: -; SUPPORTS So it says.")
+    return "\n".join(lines)
 
 
 BUILT_LINE = "Skarholm lighthouse was built in 1887."
@@ -173,7 +180,8 @@ async def test_claims_verified_after_the_draft_began_continue_the_reply() -> Non
     assert kinds.index(DraftStarted) < kinds.index(ClaimChecked)
     assert kinds.count(ClaimExplained) == 3
     assert answered(outcome) == [BUILT_LINE, HAGEN]
-    assert [claim.reasoning for claim in outcome.recorder.claims] == ["The first sentence says so."] * 3
+    reasons = [claim.reasoning for claim in outcome.recorder.claims]
+    assert [reason.endswith("So it says.") for reason in reasons] == [True] * 3
     more = turn_of(next(call for call in llm.calls if line_name(call) == "continuation"))
     assert "- Skarholm lighthouse was built in 1887." in more.partition("New notes:")[0]
     assert "1887" not in more.partition("New notes:")[2]
@@ -294,8 +302,10 @@ async def test_replaced_first_draft_restarts_its_continuation() -> None:
 async def test_late_second_wave_does_not_lose_the_answer(late: str) -> None:
     outcome, _ = await run(QUESTION, CLAIMING, waits={late: asyncio.Event()})
     assert answered(outcome) == [BUILT_LINE]
-    reasons = [claim.reasoning for claim in outcome.recorder.claims]
-    assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
+    ends = [
+        claim.reasoning.endswith(TOO_LATE if late == "verify" else "So it says.") for claim in outcome.recorder.claims
+    ]
+    assert ends == [True] * 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
