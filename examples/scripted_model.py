@@ -71,10 +71,11 @@ def _verdict(prompt: str) -> str:
     judged = [_judge(claim.strip(), sentences) for claim in claims]
     numbers = [_cited(scripted.by, prompt) if scripted.by else "" for scripted in judged]
     if f"Claim {len(claims)}: " not in prompt:
-        return f"Reasoning: {judged[0].reasoning}\nSentences: {numbers[0] or '-'}\nVerdict: {judged[0].verdict}"
-    lines = zip(judged, numbers, strict=True)
+        look = f"Sentences: {numbers[0] or '-'}\nWho: {judged[0].by or '-'}"
+        return f"{look}\nReasoning: {judged[0].reasoning}\nVerdict: {judged[0].verdict}"
     return "\n".join(
-        f"{place}. {scripted.verdict} [{number}]" for place, (scripted, number) in enumerate(lines, start=1)
+        f"{place}. [{number}] who: {scripted.by}; if: -; {scripted.verdict}"
+        for place, (scripted, number) in enumerate(zip(judged, numbers, strict=True), start=1)
     )
 
 

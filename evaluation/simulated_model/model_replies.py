@@ -60,7 +60,7 @@ _SMALL = re.compile(
 )
 _ASPECTS = ("allowance", "budget", "contract", "deadline", "doctor", "holiday", "invoice", "meal", "office", "repair")
 _DIGIT, _CONDITION = re.compile(r"\d"), re.compile(r"\b(?:only|unless|except|if)\b[^.,;:]*", re.IGNORECASE)
-_FEW_WORDS = 4
+_FEW_WORDS, _ENDS = 4, ("reasoning", "verdict")
 _TAIL = ", and that is so"
 _FILLING = "as far as anybody who works here has ever said or written about it in so many words"
 
@@ -264,10 +264,8 @@ def _claim_object(line: str) -> dict[str, Any]:
 
 def _verdict_object(text: str) -> dict[str, Any]:
     numbers = [int(number) for number in re.findall(r"\d+", _read_label(text, "Sentences"))]
-    look = (_read_label(text, label.capitalize()) for label in LOOK)
-    copied = {name: "" if value == "-" else value for name, value in zip(LOOK_FIELDS, look, strict=True)}
-    reasoning, verdict = _read_label(text, "Reasoning"), _read_label(text, "Verdict")
-    return {"sentences": numbers, **copied, "reasoning": reasoning, "verdict": verdict}
+    copied = {name: _read_label(text, label.capitalize()) for name, label in zip(LOOK_FIELDS, LOOK, strict=True)}
+    return {"sentences": numbers, **copied, **{name: _read_label(text, name.capitalize()) for name in _ENDS}}
 
 
 def _query_object(text: str) -> dict[str, Any]:

@@ -50,8 +50,6 @@ HEDGE = lazy_compile(
 _MENTIONED_SENTENCES = lazy_compile(
     r"\bsentences?\s+((?:\d{1,4}(?:\s*(?:,|and|&|–|-)\s*)?)+)|\[(\d{1,4})\]", re.IGNORECASE
 )
-
-
 MAX_REASONING, MAX_COPIED = 800, 160  # characters
 
 
@@ -59,9 +57,8 @@ def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verificati
     """Return the format of a verification against `count` numbered sentences, with or without reasoning before it."""
     before = {name: string_schema(MAX_COPIED) for name in LOOK_FIELDS}
     before |= {"reasoning": string_schema(MAX_REASONING)} if reasoned else {}
-    verdicts = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
     return ReplyFormat(
-        object_schema(sentences=SENTENCE_NUMBERS, **before, verdict=verdicts),
+        object_schema(sentences=SENTENCE_NUMBERS, **before, verdict={"type": "string", "enum": [*map(str, Verdict)]}),
         from_json=lambda found: _verification_from_json(found, count, reasoned=reasoned),
         from_text=lambda text: _verification_from_text(text, count),
     )
@@ -71,8 +68,7 @@ def _verification_from_json(found: Any, count: int, *, reasoned: bool) -> Verifi
     verdict = _find_single_verdict(get_field(found, "verdict", str).upper())
     sentences = parse_number_list(get_field(found, "sentences", list), count)
     look = build_look(get_field(found, name, str) if name in found else "" for name in LOOK_FIELDS)
-    reasoning = get_field(found, "reasoning", str) if reasoned else ""
-    return _build_verification(verdict, sentences, reasoning, count, look)
+    return _build_verification(verdict, sentences, get_field(found, "reasoning", str) if reasoned else "", count, look)
 
 
 def _verification_from_text(text: str, count: int) -> Verification:
@@ -82,8 +78,7 @@ def _verification_from_text(text: str, count: int) -> Verification:
     sentences = parse_numbers(named, count) if named is not None else find_mentioned_sentences(text, count)
     labelled = (*_VERDICT_LABELS, *_SENTENCE_LABELS, *LOOK)
     lines = [line for line in text.splitlines() if find_labelled(line, *labelled) is None]
-    reasoning = " ".join(" ".join(lines).split())
-    reasoning = re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE)
+    reasoning = re.sub(r"^\W*reasoning\W*:\W*", "", " ".join(" ".join(lines).split()), flags=re.IGNORECASE)
     look = build_look(find_labelled(text, label) or "" for label in LOOK)
     return _build_verification(verdict, sentences, reasoning, count, look)
 
@@ -210,8 +205,7 @@ class VerdictSplitter:
     def _decide(self, head: re.Match[str], rest: str, *, over: bool, last: bool) -> Verification | None:
         """Return the verification that a verdict and the text after it make; None while uncertain, or if invalid."""
         verdict, (marks, reason), copied = parse_verdict(head[3]), _split_marks(rest), head[2] or ""
-        begun = not copied and _WHOLE_WORD.match(reason) and not _may_be_retracted(reason)
-        if not (over or "\n" in rest or begun):
+        if not (over or "\n" in rest or (not copied and _WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None
         look, marks = parse_look(copied), f"{_split_marks(copied)[0]} {marks}"
         others = any(parse_verdict(other[0]) != verdict for other in _CAPITAL_VERDICT.finditer(copied))

@@ -84,10 +84,17 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
         report_undecided(kit, claim.text, sentences, f"It could not be verified: {error}")
         raise
     kit.tell(ClaimChecked(record_claim(claim.text, sentences, checked)))
-    if checked.verdict is not Verdict.SUPPORTS:
+    return await _bind_claim(claim.text, checked, sentences, kit, context.asked)
+
+
+async def _bind_claim(
+    claim: str, found: Verification, sentences: Sequence[Evidence], kit: Kit, asked: Sequence[str]
+) -> tuple[SourcedFinding, ...]:
+    """Return a claim as a finding if the model supports it; only if the local check agrees, if it copied nothing."""
+    if found.verdict is not Verdict.SUPPORTS:
         return ()
-    named = tuple(sentences[number - 1] for number in checked.sentences)
-    return await bind_finding(claim.text, named, kit.supports, checked=bool(checked.look), asked=context.asked)
+    named = tuple(sentences[number - 1] for number in found.sentences)
+    return await bind_finding(claim, named, kit.supports, checked=bool(found.look), asked=asked)
 
 
 TOO_LATE = "The answer was whole before it was verified."
@@ -113,19 +120,14 @@ def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tup
     return named, tuple(id_ for id_ in passage_ids(sentences) if id_ not in named)
 
 
-CLAIMS_PER_CALL = 4
-"""How many claims share a call while others are written, as each call repeats its instructions and passages; more than
-the model is asked for, so that they are usually verified together."""
-REASONING_GRACE_SECONDS = 1.0  # how long to wait for a last reason, which has a few words
-SettledEvidence = asyncio.Future[tuple[tuple[Evidence, ...], bool] | PipelineError]
-"""The sentences that support a claim, and whether the model copied what they say."""
+CLAIMS_PER_CALL = 4  # claims that share a call while others are written: usually all that the model is asked for
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingClaim:
     claim: str
     sentences: tuple[Evidence, ...]
-    settled: SettledEvidence
+    settled: asyncio.Future[tuple[Verification, tuple[Evidence, ...]] | PipelineError]
 
 
 class ClaimVerifier:
@@ -140,8 +142,7 @@ class ClaimVerifier:
         self._written = asyncio.Event()
         self._waiting: list[_PendingClaim] = []
         self._calls: list[asyncio.Task[None]] = []
-        self._coming = 0
-        """How many claims may still be queued: those without evidence yet; plus one for the stream of claims."""
+        self._coming = 0  # claims that may still be queued: those without evidence yet, and one for the stream
 
     async def verify_stream(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
         """Return the claims that passages support, in order, with their sentences; None if there are no claims.
@@ -197,7 +198,7 @@ class ClaimVerifier:
     async def await_reasoning(self) -> None:
         """Wait a moment for reasoning that is still being written; what comes later is dropped."""
         if self._calls:
-            _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
+            _, late = await asyncio.wait(self._calls, timeout=1.0)
             for call in late:
                 call.cancel()
 
@@ -212,10 +213,7 @@ class ClaimVerifier:
         settled = await case.settled
         if isinstance(settled, PipelineError):
             raise settled
-        named, looked = settled
-        if not named:
-            return ()
-        return await bind_finding(claim.text, named, self._kit.supports, checked=looked, asked=self._context.asked)
+        return await _bind_claim(claim.text, *settled, self._kit, self._context.asked)
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim. If there is any, queue the claim for verification."""
@@ -259,14 +257,12 @@ class ClaimVerifier:
                 case.settled.set_result(fault)
         self._send_queued()
 
-    def _apply_ruling(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
+    def _apply_ruling(self, case: _PendingClaim, ruling: ClaimRuling, sentences: tuple[Evidence, ...]) -> None:
         verification = hold_to_look(case.claim, sentences, ruling.found, self._context.asked)
         checked = record_claim(case.claim, sentences, verification)
         if ruling.whole:
             self._kit.tell(ClaimExplained(checked))
             return
         self._kit.tell(ClaimChecked(checked))
-        supporting = verification.sentences if verification.verdict is Verdict.SUPPORTS else ()
         if not case.settled.done():  # a turn that has just failed cancels it
-            named = tuple(sentences[number - 1] for number in supporting)
-            case.settled.set_result((named, bool(verification.look)))
+            case.settled.set_result((verification, sentences))

@@ -162,13 +162,12 @@ class PassageReader:
     context: TurnContext
     kit: Kit
     summarise: Summarise
-    written: bool = False
     _query: SearchQuery | None = field(default=None, init=False)
     _read: tuple[Hit, ...] = field(default=(), init=False)
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return findings for the question; None if it does not ask for a fact. Raises `PipelineError`."""
-        plain = None if self.written else find_plain_query(self.context, self.kit)
+        plain = find_plain_query(self.context, self.kit)
         if plain:
             hits = await retrieve_for_query(self.context, plain, self.kit)
             if findings := await self._summarise_unread(plain, hits):

@@ -13,7 +13,7 @@ from pipeline.prompts.demo_ranking import choose_diverse
 from pipeline.prompts.demonstrations import write_as_triple, write_demo_triples
 from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import SourcedFinding, quote_passages
-from pipeline.stages.passage_retrieval import choose_query, retrieve_for_query
+from pipeline.stages.passage_retrieval import choose_query, find_plain_query, retrieve_for_query
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
 from pipeline.types import Conversation, Status
@@ -32,7 +32,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     context = await prepare_context(talk, kit)
     await show_examples(context, quote_passages(context.nearest), kit)
-    query = await choose_query(context, kit)
+    query = find_plain_query(context, kit) or await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
     hits = await retrieve_for_query(context, query, kit)

@@ -9,7 +9,13 @@ from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import quote_passages
-from pipeline.stages.passage_retrieval import choose_query, retrieve_passages, split_query, take_turns
+from pipeline.stages.passage_retrieval import (
+    choose_query,
+    find_plain_query,
+    retrieve_passages,
+    split_query,
+    take_turns,
+)
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import drop_copies, prepare_context, read_conversation
 from pipeline.types import Conversation, Status
@@ -26,7 +32,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         query = await choose_query(context, kit, "web_query")
     else:
         context = await prepare_context(talk, kit)
-        query = await choose_query(context, kit)
+        query = find_plain_query(context, kit) or await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
     # In the corpora, the hits for the question itself come last, in case the query misses its point.

@@ -22,7 +22,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    reader, claims = PassageReader(context, kit, summarise_passages, written=True), list[TimedClaim]()
+    reader, claims = PassageReader(context, kit, summarise_passages), list[TimedClaim]()
     async with show_interim_quote(talk, context.found, kit):
         looked_up, recalled, fault = await gather_pair(reader.look_up(), recall(context, kit, claims))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))

@@ -38,7 +38,7 @@ class Pool:
 
 
 async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) -> None:
-    async with open_model_app(tmp_path, SCRIPT) as (app, _):
+    async with open_model_app(tmp_path, SCRIPT, limits=LimitSettings(query="always")) as (app, _):
         gone = lambda documents: find_forgotten_documents(app.manifest, documents)  # noqa: E731
         first = await answer(app, make_request(system="in-context"), lambda _: None)
         assert first.answer.status is Status.ANSWERED
@@ -78,7 +78,7 @@ SCOPES = {
 
 
 async def test_unreadable_example_is_in_no_prompt(tmp_path) -> None:
-    limits = LimitSettings(examples=16)
+    limits = LimitSettings(examples=16, query="always")
     async with open_model_app(tmp_path, SCRIPT, limits=limits) as (app, server):
         for name, (corpora, documents) in SCOPES.items():
             asked = (("user", f"When was Skarholm lighthouse built, says {name}?"),)

@@ -65,7 +65,7 @@ def test_scripted_turn_labels_every_part(shown: tuple[str, Path]) -> None:
     assert "Findings: 3. Drafting" in events
     assert "[1] Travel rules 2026 › Hotels" in answer
     assert all(verdict in claims for verdict in ("SUPPORTS (model)", "REFUTES (model)", "NOT ENOUGH INFO (model)"))
-    assert calls.count(LABEL) == calls.count("tokens") == 13
+    assert calls.count(LABEL) == calls.count("tokens") == 12
 
 
 async def test_scripted_turn_shows_only_supported_claims(shown: tuple[str, Path]) -> None:

@@ -38,7 +38,7 @@ class SentenceJudge:
 
     def __init__(self, stream: Stream, talk: Conversation, *, gather: float = GATHER_SECONDS) -> None:
         self._stream = stream
-        self._talk = talk
+        self._talk, self._asked = talk, [turn.text for turn in talk.turns]
         self._gather = gather
         self._waiting: list[_Case] = []
         self._calls = 0
@@ -132,12 +132,11 @@ class SentenceJudge:
         sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
         splitter = VerdictSplitter(len(cases), len(sentences))
         facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
-        asked = [turn.text for turn in self._talk.turns]
         facts["before"] = tuple(case.before for case in cases)
         async with close_stream(self._stream("verdicts", splitter, stage="verify", **facts)) as rulings:
             async for ruling in rulings:
                 case = cases[ruling.claim - 1]
-                verification = hold_to_look(case.sentence, sentences, ruling.found, asked)
+                verification = hold_to_look(case.sentence, sentences, ruling.found, self._asked)
                 supported = verification.verdict is Verdict.SUPPORTS
                 if case.verdict.done() or not (ruling.whole or supported):
                     continue

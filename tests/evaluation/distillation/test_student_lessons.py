@@ -268,7 +268,6 @@ async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_p
     read = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
     exported = [lesson for lessons in read.values() for lesson in lessons]
     assert {lesson.template for lesson in exported} >= {
-        "query",
         "claims",
         "generate",
         "split",

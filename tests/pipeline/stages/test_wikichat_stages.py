@@ -9,7 +9,7 @@ from pipeline.errors import ModelRefused, ModelUnavailable
 from pipeline.systems import wikichat
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import accept
-from tests.pipeline.skarholm import BUILT, POOR, QUESTION, turn_of
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, WRITTEN, turn_of
 from tests.pipeline.world import answered
 
 run = partial(skarholm.run, system=wikichat.answer)
@@ -32,6 +32,7 @@ async def test_structured_stages_use_json_if_supported() -> None:
             "draft": "Skarholm lighthouse was built in 1887 [1]. Oda Hagen designed the lighthouse of Skarholm [2].",
             "refine": json.dumps(feedback),
         },
+        WRITTEN,
         schemas=True,
     )
 
@@ -66,7 +67,7 @@ async def test_failed_refinement_leaves_the_draft(refined: list) -> None:
 
 
 async def test_retrieval_and_recall_run_concurrently() -> None:
-    outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"}, WRITTEN)
     usage = outcome.recorder.usage
     assert usage.llm_rounds == 5
     assert usage.llm_calls == 9
