@@ -69,7 +69,8 @@ def _skip_mark(text: str, span: Span) -> int:
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be; `make train` prints what each level rejects. `loose` ignores wording."""
 
-_FAR, _HALF_SAID = 0.35, 0.5  # the cosine of a word with the passages' nearest; a share of a sentence's words
+_FAR, _HALF_SAID, _SCATTERED = 0.35, 0.5, 0.3
+"""The cosine of a word with the passages' nearest; two shares of a sentence's words."""
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
 MOST_UNSAID = 4  # words that a reason names
 _MOST_KNOWN = 256  # verdicts that are remembered
@@ -144,6 +145,11 @@ class SentenceAnalysis:
         """Return the findings that only make the sentence doubtful."""
         doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
         return tuple(rule for rule in self.found if rule.outcome in doubts)
+
+    @property
+    def scattered(self) -> bool:
+        """Return whether many of the sentence's words are in other sentences than the one with most of them."""
+        return self.features.get("overlap", 0.0) - self.features.get("overlap_best", 0.0) >= _SCATTERED
 
     @property
     def grave(self) -> bool:
@@ -239,9 +245,8 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     support = Support(
         score, holds=True, reasons=reasons, altered=bool(altered), better_quoted=grave, replaced=bool(replaced)
     )
-    return replace(
-        support, doubtful=bool(doubts) or examined.strange or score < sure, because=altered or copied or (so,)
-    )
+    unsure = examined.strange or examined.scattered or score < sure
+    return replace(support, doubtful=bool(doubts) or unsure, because=altered or copied or (so,))
 
 
 def _is_replaced(one: RuleFinding, source: str) -> bool:

@@ -229,16 +229,24 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
 def _find_reordered(alignment: Alignment) -> tuple[list[Doubt], bool]:
     """Return words that the source has in another place, and whether agent and object may be exchanged.
 
-    They are not if the words keep their order, or if only one sentence is passive or begins with a clause or phrase.
+    They are not if the words keep their order, leading phrases aside, or if only one sentence is passive.
     """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
     both = ours.content & theirs.content
     moved = [at for at, stem in enumerate(ours.stems) if at not in settled and stem in both]
     places = [theirs.places[ours.stems[at]] for at in moved]
-    forms = {(_BEING.isdisjoint(one.text.low), one.text.low[0] in _OPENERS) for one in (ours, theirs)}
     moved = [] if len(moved) >= _CLAUSE and places == sorted(places) else moved
-    return [Doubt(ours.text.words[at]) for at in moved], places != sorted(places) and len(forms) == 1
+    passive = {_BEING.isdisjoint(one.text.low) for one in (ours, theirs)}
+    start, other = map(_find_start, (ours, theirs))
+    rest = [theirs.places[ours.stems[at]] for at in moved if at >= start and theirs.places[ours.stems[at]] >= other]
+    return [Doubt(ours.text.words[at]) for at in moved], rest != sorted(rest) and len(passive) == 1
+
+
+def _find_start(sentence: ParsedSentence) -> int:
+    """Return where a sentence begins after a leading phrase or clause: "At weekends, …"."""
+    low = sentence.text.low
+    return 0 if low[0] not in _OPENERS else low.index(",") if "," in low else len(low)
 
 
 def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:

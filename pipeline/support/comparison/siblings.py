@@ -30,6 +30,7 @@ def find_siblings(alignment: Alignment, facts: PassageFacts) -> Iterator[tuple[s
     yield from _find_other_things(alignment)
     yield from _find_other_order(alignment.sentence, alignment.source)
     if not alignment.source.is_row:
+        yield from _find_other_counts(alignment.sentence, alignment.source)
         yield from _find_other_clauses(alignment.sentence, alignment.source)
         yield from _find_exchanged(alignment.sentence, alignment.source)
 
@@ -104,6 +105,24 @@ def _split_by_time(sentence: ParsedSentence) -> tuple[int, frozenset[str], froze
     swapped = not then and (sentence.text.at(at) in _EARLIER) != (at == 0)
     one, other = (second, first) if swapped else (first, second)
     return at, one - other, other - one
+
+
+def _find_other_counts(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[tuple[str, str]]:
+    """Yield "two lamps" if the source has "one lamp and two oars"."""
+    given = _list_counts(theirs)
+    for number, thing in _list_counts(ours):
+        others = [other for other, counted in given if counted == thing]
+        counting = any(is_same_value(other, number) and counted != thing for other, counted in given)
+        if counting and others and not any(is_same_value(other, number) for other in others):
+            yield ours.text.said(number.first, number.last + 1), theirs.text.said(others[0].first, others[0].last + 1)
+
+
+def _list_counts(sentence: ParsedSentence) -> list[tuple[Number, str]]:
+    """Return each number without a unit, and the stem of the word that it counts."""
+    counts = (
+        (number, sentence.stems[number.last : number.last + 1]) for number in sentence.numbers if not number.units
+    )
+    return [(number, stems[0]) for number, stems in counts if stems and stems[0] in sentence.content]
 
 
 def _find_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,8 @@ LEAVE = (
     "Borrowers pay a fine of 3 crowns. Paddles are stored in the loft and sails are stored in the shed. "
     "You forfeit your share in the club if you resign before June. Ask the cook for her support before you write to "
     "the council. The old radar is gradually being replaced by Fjordview. The raft is hired out at weekends. "
-    "We use Gullnet to store raw films for the crew and our Havbase to publish posters."
+    "The club lends each new rower one paddle and two lamps. Before leaving, a guest of the club returns the keys to "
+    "the steward. We use Gullnet to store raw films for the crew and our Havbase to publish posters."
 )
 SHORT = "The harbour pays 60% of your wages for 12 weeks, and then you can ask the council for more of it."
 
@@ -32,6 +33,8 @@ def grave(sentence: str, passage: str = LEAVE, context: tuple[str, ...] = ()) ->
         "Everyone in the club can see the ledger of the crew.",
         "Lenders pay a fine of 3 crowns.",
         "The kayak is hired out at weekends.",
+        "Each new rower is given two paddles and a lamp.",
+        "The steward returns the keys to the guest before leaving.",
         "If you resign before June, you keep your share in the club.",
         "Write to the council first, then ask the cook for her support.",
         "Fjordview is gradually being replaced by the old radar.",
@@ -51,6 +54,8 @@ def test_sibling_is_not_left_to_the_model(sentence: str) -> None:
         "Primary keepers can be away for 16 weeks.",
         "The ledger can be seen by crew members only.",
         "At weekends you can hire the raft.",
+        "Each new rower is given a paddle and two lamps.",
+        "A guest of the club returns the keys to the steward before leaving.",
         "Before you write to the council, ask the cook for her support.",
         "Fjordview is gradually replacing the old radar.",
         "Raw films for the crew are stored in Gullnet, and Havbase is used to publish posters.",

@@ -332,6 +332,12 @@ GONE = RuleFinding(FindingKind.NAME, "Ruritania", FindingOutcome.ABSENT)
 NEAREST = "The nearest sentence says “The mill closes in early March.”"
 
 
+@pytest.mark.parametrize(("best", "sure"), [(0.8, True), (0.6, False)])
+def test_sentence_of_words_from_several_sentences_is_not_sure(best: float, *, sure: bool) -> None:
+    analysis = SentenceAnalysis({"overlap": 1.0, "overlap_best": best}, (MARCH,), "The mill closes in early March.")
+    assert is_sure(decide_support(analysis, 0.9, 0.5, sure=0.8)) is sure
+
+
 @pytest.mark.parametrize(
     ("found", "strange", "score", "reasons"),
     [
