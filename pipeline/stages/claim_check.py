@@ -27,6 +27,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdi
 MAX_PASSAGES = 5  # how many of the passages found a claim is compared with
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 LEAST_COVERAGE = 0.4  # the share of a claim's words needed in a sentence and its title to support it without a model
+LEAST_COVERAGE_DOUBTFUL = 0.6  # the same if the local check doubts the claim
 LEAST_RELATED = 0.5  # the same share, of the nearest sentence to be shown if nothing decides
 NO_EVIDENCE = "No passage was found to check it against."
 _QUESTION_MARKS = "?？؟"
@@ -54,7 +55,8 @@ class PassageSupport:
     @property
     def supports(self) -> bool:
         """Whether the check holds, the claim is not `changed`, and the nearest sentence has enough of its words."""
-        return self.support.holds and not self.changed and self.coverage >= LEAST_COVERAGE
+        least = LEAST_COVERAGE_DOUBTFUL if self.support.doubtful else LEAST_COVERAGE
+        return self.support.holds and not self.changed and self.coverage >= least
 
     @property
     def changed(self) -> bool:

@@ -303,6 +303,13 @@ def test_reason_never_denies_words_that_a_passage_has() -> None:
     assert decide_verdict([], PassageSupport(other, (), 0.6, collect_sentences([PARENTS]))).because == other.because
 
 
+def test_doubtful_claim_needs_more_of_its_words_in_one_sentence() -> None:
+    sure = PassageSupport(Support(0.5, holds=True), collect_sentences([PARENTS])[:1], 0.5)
+    doubtful = replace(sure, support=replace(sure.support, doubtful=True))
+    assert decide_verdict([sure], sure).verdict is Verdict.SUPPORTS
+    assert decide_verdict([doubtful], doubtful).verdict is Verdict.NOT_ENOUGH_INFO
+
+
 OARS = hit(
     "Guests and keepers - oars are currently replaced every 3 years, according to the age of the oar, not its length. "
     "Generally, they row Monday to Friday (40 hours) in all boats. Crates typically arrive after 3-4 weeks. They may "
