@@ -29,8 +29,11 @@ from storage.types import Evidence, Verdict
 LOOK = ("who", "how many", "if", "when")  # the labels of what a model copies before its verdict
 LOOK_FIELDS = ("who", "how_many", "condition", "when")  # the same in JSON
 _FIELD = lazy_compile(rf"(?:^|(?<=[;|,.\])\s]))\s*({'|'.join(LOOK)})[ \t]*[:=][ \t]*", re.IGNORECASE)
+_DIGITS = lazy_compile(r"\d+(?:[.,]\d+)*")
 _UNCOUNTED = {(1.0,), (0.5,), (0.0,)}  # "one", "first" and "half" are too common to be compared
-_SETTING_BOUNDS = frozenset({"after", "before", "beyond", "from", "must", "once", "outside", "until", "when"})
+_SETTING_BOUNDS = frozenset({"after", "before", "beyond", "from", "must", "once", "outside", "until", "when"}) | {
+    *("although", "but", "though", "whereas", "while", ";")
+}
 """Words with which a claim may state a limit that the sentences state with "not", "only" or "unless"."""
 
 
@@ -85,22 +88,26 @@ def find_look_fault(
     passages = {piece.passage.id for piece in cited}
     near = [piece for piece in shown if piece.passage.id in passages]
     pages = [f"{piece.document.title} {piece.passage.section}" for piece in cited]
+    texts = [piece.text for piece in cited]
     known = {term for text in (*pages, *(piece.text for piece in near)) for term in content_terms(text)}
     read = parse_sentence(claim, choose_language(claim, (parse_passage(piece.passage.text) for piece in cited)))
     same_language = read.language == detect_language(cited[0].passage.text) if cited else False
-    for value in filter(None, look):
-        terms = content_terms(value)
+    for copied_text in filter(None, look):
+        terms = content_terms(copied_text)
         new = [term for term in terms if term not in known]
         if any(map(str.isdigit, "".join(new))) or (same_language and 2 * len(new) > len(terms)):
-            return f"The sentences do not say “{value}”."
-    amounts = _find_values((*pages, *(piece.text for piece in cited)))
-    if stray := next((value for value in _find_values([look[1]]) if not _is_among(value, amounts)), None):
-        return f"The cited sentences do not say “{stray.said}”."
-    own = [value for value in _find_values([claim]) if not _is_among(value, _find_values(asked))]
-    values = _find_values(look)
-    if own and not any(_is_among(value, values) for value in own):
+            return f"The sentences do not say “{copied_text}”."
+    amounts, digits = _find_values((*pages, *texts)), {*_DIGITS.findall(" ".join(texts))}
+    for value in _find_counted([look[1]]):
+        if not (_is_among(value, amounts) or digits.issuperset(_DIGITS.findall(value.said) or [""])):
+            return f"The cited sentences do not say “{value.said}”."
+    said, values = _find_values(asked), _find_values(look)
+    own = [value for value in _find_counted([claim]) if not _is_among(value, said)]
+    if own and not any(_is_among(value, values) or _is_among(other, [value]) for value in own for other in values):
+        reckoned = values and not any(_is_among(value, _find_values(piece.text for piece in near)) for value in own)
         instead = f", but the sentences say “{values[0].said}”" if values else " of which nothing was copied"
-        return f"It says “{own[0].said}”{instead}."
+        if not reckoned:
+            return f"It says “{own[0].said}”{instead}."
     if not same_language:
         return ""
     copied = [parse_sentence(value, read.language) for value in look]
@@ -112,9 +119,12 @@ def find_look_fault(
 
 
 def _find_values(texts: Iterable[str]) -> list[Number | Date]:
+    return [value for text in texts if text for value in parse_sentence(text, detect_language(text)).values]
+
+
+def _find_counted(texts: Iterable[str]) -> list[Number | Date]:
     """Return the numbers and dates of texts, without numbers that are parts of names or too common."""
-    values = (value for text in texts if text for value in parse_sentence(text, detect_language(text)).values)
-    return [value for value in values if isinstance(value, Date) or not _is_uncounted(value)]
+    return [value for value in _find_values(texts) if isinstance(value, Date) or not _is_uncounted(value)]
 
 
 def _is_uncounted(number: Number) -> bool:
@@ -122,7 +132,7 @@ def _is_uncounted(number: Number) -> bool:
 
 
 def _is_among(value: Number | Date, known: Sequence[Number | Date]) -> bool:
-    return any(is_same_value(other, value) for other in known)
+    return any(is_same_value(other, value) or other.said == value.said for other in known)
 
 
 def _is_dropped(copied: ParsedSentence, claim: ParsedSentence) -> bool:

@@ -38,6 +38,9 @@ def decide(claim: str, sentence: int, *look: str, asked: str = "") -> Verificati
         ("You are given leave for your family.", 1, ("permanent staff", "ten days", "for immediate family", "")),
         ("Visitors who do not live here pay.", 5, ("guests", "", "unless they live here", "")),
         ("It was made in 1887.", 8, ("the bell", "", "", "in 1887")),
+        ("Guests pay, but those who live here do not.", 5, ("guests pay", "", "unless they live here", "")),
+        ("Staff get 13 days for both.", 1, ("permanent staff", "ten days", "", "")),
+        ("It was made in May 1887.", 8, ("the bell", "", "", "1887")),
         ("Die Glocke ist von 1887.", 8, ("the bell", "", "", "1887")),
     ],
 )
@@ -81,9 +84,9 @@ def test_claim_that_differs_from_the_copy_is_not_supported(
 
 
 def test_askers_own_number_need_not_be_copied() -> None:
-    claim, look = "For 12 nights you get leave.", ("permanent staff", "ten days", "", "")
+    claim, look = "For three nights you get leave.", ("permanent staff", "ten days", "", "")
     assert decide(claim, 1, *look).verdict is Verdict.NOT_ENOUGH_INFO
-    assert decide(claim, 1, *look, asked="I am away for 12 nights.").verdict is Verdict.SUPPORTS
+    assert decide(claim, 1, *look, asked="I am away for three nights.").verdict is Verdict.SUPPORTS
 
 
 def test_only_accepted_claims_with_a_copy_are_compared() -> None:
