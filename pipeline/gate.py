@@ -319,7 +319,7 @@ class Gate:
         local = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self.verify and is_quoted(support):
             self._replaced_by[sentence.text, sentence.evidence] = "quotation"
-            return f"{reasons} Its passage is quoted instead."
+            return f"{reasons} A quotation may replace it."
         if self.verify and is_judged(support):
             try:
                 checked = await self.verify(
@@ -364,7 +364,9 @@ class Gate:
             pages = tuple(nearest) if status is Status.ABSTAINED else ()
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
-        quoted = {text for (text, _), how in self._replaced_by.items() if how == "quotation"}
+        cited = {citation.passage_id for citation in citations}
+        quotable = [key for key, how in self._replaced_by.items() if how == "quotation"]
+        quoted = {text for text, pieces in quotable if any(piece.passage.id in cited for piece in pieces)}
         withheld = sum(sentence.text not in quoted for sentence in self._withheld)  # quoted ones are not missing
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 

@@ -171,13 +171,13 @@ async def bind_finding(
 ) -> tuple[SourcedFinding, ...]:
     """Return a statement as a finding. If its sentences do not support it, return these as one finding instead.
 
-    A statement that a model has `checked`, or that resolves a pronoun, is kept despite doubts of the local check. It
-    must name its subject, the table row that it is about, or unless `checked`, the lead-in that its item continues. One
-    that changes a fact of a sentence is replaced by the sentence.
+    A statement that resolves a pronoun is kept despite doubts of the local check. It must name its subject, the table
+    row that it is about, or unless a model has `checked` it, the lead-in that its item continues. One that changes a
+    fact of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     unbound = any(_leans_back(piece, piece.span[0]) for piece in evidence)
-    holds = support.holds or (support.appealable and (checked or unbound))
+    holds = support.holds or (support.appealable and unbound)
     named = not leans_back(text, evidence[0].document.language)
     named = named and all(_names_subject(text, piece, checked=checked) for piece in evidence)
     if holds and named and not support.better_quoted:

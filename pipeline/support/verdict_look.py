@@ -30,6 +30,7 @@ LOOK = ("who", "how many", "if", "when")  # the labels of what a model copies be
 LOOK_FIELDS = ("who", "how_many", "condition", "when")  # the same in JSON
 _FIELD = lazy_compile(rf"(?:^|(?<=[;|,.\])\s]))\s*({'|'.join(LOOK)})[ \t]*[:=][ \t]*", re.IGNORECASE)
 _DIGITS = lazy_compile(r"\d+(?:[.,]\d+)*")
+_DOZEN = 12
 _UNCOUNTED = {(1.0,), (0.5,), (0.0,)}  # "one", "first" and "half" are too common to be compared
 _SETTING_BOUNDS = frozenset({"after", "before", "beyond", "from", "must", "once", "outside", "until", "when"}) | {
     *("although", "but", "though", "whereas", "while", ";")
@@ -102,11 +103,14 @@ def find_look_fault(
         if not (_is_among(value, amounts) or digits.issuperset(_DIGITS.findall(value.said) or [""])):
             return f"The cited sentences do not say “{value.said}”."
     said, values = _find_values(asked), _find_values(look)
-    own = [value for value in _find_counted([claim]) if not _is_among(value, said)]
+    own = [one for one in _find_counted([claim]) if not (_is_among(one, said) or _is_in_name(one, claim, texts))]
     if own and not any(_is_among(value, values) or _is_among(other, [value]) for value in own for other in values):
         reckoned = values and not any(_is_among(value, _find_values(piece.text for piece in near)) for value in own)
         instead = f", but the sentences say “{values[0].said}”" if values else " of which nothing was copied"
-        if not reckoned:
+        counted = not values and all(
+            isinstance(one, Number) and not one.units and one.values[0] <= _DOZEN for one in own
+        )
+        if not (reckoned or counted):  # "six cities" may count a list
             return f"It says “{own[0].said}”{instead}."
     if not same_language:
         return ""
@@ -129,6 +133,12 @@ def _find_counted(texts: Iterable[str]) -> list[Number | Date]:
 
 def _is_uncounted(number: Number) -> bool:
     return number.named or number.label or (number.values in _UNCOUNTED and not number.units)
+
+
+def _is_in_name(value: Number | Date, claim: str, texts: Iterable[str]) -> bool:
+    """Return whether a capitalised word precedes a value in a claim and in the texts: "Form 199"."""
+    name = re.search(rf"[A-Z]\w*[ -]{re.escape(value.said)}(?!\w)", claim)
+    return name is not None and any(name[0] in text for text in texts)
 
 
 def _is_among(value: Number | Date, known: Sequence[Number | Date]) -> bool:

@@ -151,7 +151,7 @@ class TestJudgement:
             return opinion
 
         self.verified = 0
-        hits = {OFFICE.passage.id: OFFICE}
+        hits = {hit.passage.id: hit for hit in (OFFICE, LEAVE)}
         return Gate(found=hits, supports=checks, tell=lambda _: None, verify=verify, asked=asked)
 
     def opinion(self, verdict: Verdict) -> CheckedClaim:
@@ -174,7 +174,9 @@ class TestJudgement:
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
         assert not await gate.say(self.SENTENCE)
         assert gate.replaced_by(self.SENTENCE) == "quotation"
-        assert gate.withheld[0].reason.endswith("Its passage is quoted instead.")
+        assert gate.withheld[0].reason.endswith("A quotation may replace it.")
+        assert await gate.say(sentence(LEAVE, LEAVE.passage.text))
+        assert gate.answer(Status.ANSWERED).withheld == 1
         assert await gate.say(sentence(OFFICE, "It closes at six."))
         assert gate.answer(Status.ANSWERED).withheld == 0
 

@@ -285,7 +285,8 @@ class ReplySpeaker:
             self._answering = await find_answering(self._context.search_query, self._findings, self._kit.rerank)
         for number, quote in self._answering:
             note = self._annotator.annotate(MarkedSentence(quote.text, (number,), paragraph=False)).note or quote.note
-            kept = how == "quotation" and not denies(quote.text, marked.text)
+            agrees = marked.text[:3].casefold() == "yes"
+            kept = how == "quotation" and not denies(quote.text, "" if agrees else marked.text)
             led = lead_quotation(marked.text, quote.text, quote.evidence) if kept else ""
             for text in filter(None, (led, quote.text)) if number in marked.numbers else ():
                 if await self._put(replace(quote, text=text, note=note, paragraph=marked.paragraph)):

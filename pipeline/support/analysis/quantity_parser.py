@@ -76,6 +76,12 @@ class Bound(StrEnum):
     UNDER = "under"
 
 
+_BEHIND = {
+    **dict.fromkeys(("more", "longer", "over", "above", "older"), Bound.OVER),
+    **dict.fromkeys(("less", "fewer", "under", "below", "shorter", "younger"), Bound.UNDER),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Number(TokenSpan):
     """A number as written, and its possible values and units.
@@ -204,10 +210,16 @@ def _find_bound(text: Tokens, first: int, last: int) -> Bound:
     if text.at(last) == "+" and text.glued(last):
         return Bound.OVER
     first = _find_sign(text, first)
-    while text.at(first - 1) in {"the", "."}:
+    while text.at(first - 1) in {"the", "a", "an", "."}:
         first -= 1
     phrases = (" ".join(text.low[max(0, first - size) : first]) for size in (3, 2, 1))
     return next((_load_bounds()[phrase] for phrase in phrases if phrase in _load_bounds()), Bound.EXACTLY)
+
+
+def _find_bound_behind(text: Tokens, last: int) -> Bound | None:
+    """Return the bound that the words behind a quantity set: "4 weeks or more"."""
+    joined = text.at(last) in {"or", "and"}
+    return _BEHIND.get(text.at(last + 1)) if joined else None
 
 
 @cache
@@ -220,7 +232,9 @@ def _add_unit(text: Tokens, number: Number) -> Number:
         return number
     units, last = find_units_at(text, number.first, number.last)
     if units:
-        return replace(number, units=units, said=text.said(_find_sign(text, number.first), last), last=last)
+        bound = _find_bound_behind(text, last) or number.bound
+        said = text.said(_find_sign(text, number.first), last)
+        return replace(number, units=units, said=said, last=last, bound=bound)
     behind = text.at(number.last)
     if text.at(number.first - 1) in _CLOCK_LEADS and (not is_word(behind) or behind in _CLOCK_FOLLOWS):
         return replace(number, values=(*number.values, *_find_hours(number.values[0])))  # "open from 8 to 12"

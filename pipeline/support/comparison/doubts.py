@@ -15,8 +15,8 @@ from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_qu
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
 from pipeline.support.comparison.alignment import Alignment, load_general_words
 from pipeline.support.comparison.polarity import find_negation_scopes
-from pipeline.support.comparison.siblings import Value, are_rivals, find_siblings, list_unsaid
-from pipeline.support.comparison.swaps import may_change_roles
+from pipeline.support.comparison.siblings import Value, are_rivals, find_other_items, find_siblings, list_unsaid
+from pipeline.support.comparison.swaps import BEING, find_other_agents, may_change_roles
 from pipeline.support.passage_facts import PassageFacts, is_same_value
 from storage.language.words import content_terms
 
@@ -26,10 +26,10 @@ _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence 
 _LEAD = 3  # tokens before a value among which its preposition is
 _FEW_BETWEEN = 4
 _CLAUSE = 3  # content words that make a clause
-_BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
 _OPENERS = frozenset({"for", "to", "if", "when", "in", "on", "at", "during", "with", "once", "after", "before", "as"})
-_AGENT = 5  # tokens before "by" in which a passive has its "was", and behind it in which the agent is named
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
+_NARROWING = ("who", "that", "which", "with")
+_WHENEVER = frozenset({"if", "when", "where"})
 _BOUNDS = frozenset({Bound.OVER, Bound.UNDER})
 
 
@@ -52,13 +52,14 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
     grave = alignment.coverage >= _HALF_SAID
     yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
+    yield from (Doubt(ours.text.said(*place)) for _, name, place in find_binding_words(ours) if name == "cause")
     turned = (*_find_changed_joins(alignment), *_find_other_limits(ours, theirs), *_find_other_directions(ours, theirs))
     bound = (doubt._replace(sure=doubt.sure and near, grave=doubt.binding) for doubt in turned)
     turned = (*_find_changed_bindings(alignment), *bound)
     yield from _mark_miscopied((doubt._replace(grave=grave and doubt.grave) for doubt in turned), allowed, where=near)
-    yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
-    if grave:
-        yield from (Doubt(*pair, grave=True) for pair in find_siblings(alignment, facts))
+    yield from _mark_miscopied(_find_dropped_condition(alignment, facts), allowed, where=near, wording=True)
+    siblings = (*(find_siblings(alignment, facts) if grave else ()), *find_other_items(ours, facts))
+    yield from (Doubt(said, instead, grave=True) for said, instead in siblings)
     added = _find_added_end(alignment, facts, allowed)
     yield from _mark_miscopied(added, allowed, where=half, wording=True)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -69,7 +70,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     if not theirs.is_row:
         known = [value for part in asked for parsed in part.sentences for value in parsed.values]
         yield from _find_other_values(ours, theirs, known) if grave else ()
-        yield from _find_other_agents(ours, theirs)
+        yield from (Doubt(said, instead, grave=True) for said, instead in find_other_agents(ours, theirs))
         yield from _find_included(ours, theirs)
 
 
@@ -107,9 +108,28 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
         excused = excused or (name == "only" and (excepting or before == "but"))
         excused = excused or (ours.text.at(first).startswith("any") and denied < first)
         excused = excused or (ours.text.at(last) == "who" and "who" in theirs.text.low)
+        excused = excused or ours.text.low[last : last + 2] == ("at", "once")
+        excused = excused or (name == "cause" and _is_joined(alignment, first, last))
         if kind == "added" and name not in known and not excused:
-            limited = name == "cause" or (name == "all" and not known.isdisjoint({"only", "most"}))
+            limited = name == "all" and (not known.isdisjoint({"only", "most"}) or _is_narrowed(alignment, last))
+            limited = limited or name == "cause"
             yield Doubt(ours.text.said(first, last), grave=limited and alignment.coverage >= _HALF_SAID)
+
+
+def _is_narrowed(alignment: Alignment, place: int) -> bool:
+    """Return whether the source narrows the things that a sentence has all of: "staff who passed their probation"."""
+    ours, theirs = alignment.sentence, alignment.source
+    thing = next((at for at in range(place, len(ours.text)) if ours.stems[at] in theirs.content), len(ours.text))
+    behind = theirs.places[ours.stems[thing]] + 1 if thing < len(ours.text) else 0
+    follows = theirs.text.at(behind)
+    return follows.startswith(_NARROWING) and not ours.text.at(thing + 1).startswith(_NARROWING)
+
+
+def _is_joined(alignment: Alignment, first: int, last: int) -> bool:
+    """Return whether the source has most of what is before and behind a word such as "because"."""
+    ours = alignment.sentence
+    parts = ours.stems_in(0, first), ours.stems_in(last, len(ours.text))
+    return all(len(part & alignment.source.content) >= _HALF_SAID * len(part) for part in parts)
 
 
 def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
@@ -201,29 +221,37 @@ def _quote_lead(sentence: ParsedSentence, value: TokenSpan) -> str:
     return sentence.text.said(max(0, value.first - 2), value.last)
 
 
-def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
+def _find_dropped_condition(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
     """Yield the condition or exception at the end of the source if the sentence omits it."""
     ours, theirs = alignment.sentence, alignment.source
     known = _load_wording(theirs.language).conditions
-    start = next((at for at, low in enumerate(theirs.text.low) if low in known and at > 1), 0)
+    low = theirs.text.low
+    start = next((at for at, word in enumerate(low) if word in known and at > 1 and low[at + 1 : at + 2] != ("by",)), 0)
     rule, condition = theirs.stems_in(0, start), theirs.stems_in(start, len(theirs.text))
     join = max((at for at in range(start) if theirs.text.low[at] in {"and", ";"}), default=0)
     if join and ours.content.isdisjoint(theirs.stems_in(join, start)):
         return  # it bounds another clause than the one that is said
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
-    if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
-        yield Doubt("", theirs.text.said(start, len(theirs.text)), grave=alignment.coverage >= _HALF_SAID)
+    own = ours.content & theirs.content | ours.content.difference(*(part.stems for part in facts.passages))
+    if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(own):
+        words = _WHENEVER if low[start] in _WHENEVER else {low[start]}
+        reworded = 0 < sum(word in words for word in low) <= sum(word in words for word in ours.text.low)
+        yield Doubt(
+            "", theirs.text.said(start, len(theirs.text)), grave=alignment.coverage >= _HALF_SAID and not reworded
+        )
 
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
     """Yield the end of a sentence if no passage has a word of it: ", tax included"."""
-    ours, joins = alignment.sentence, _load_wording(alignment.sentence.language).joins
+    ours, theirs, joins = alignment.sentence, alignment.source, _load_wording(alignment.sentence.language).joins
     places = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
     last = max((at for at, _ in alignment.pairs if at in places), default=-1)
     end = [at for at in places if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
-        yield Doubt(ours.text.said(end[0], end[-1] + 1), grave=alignment.copied >= _HALF_SAID and len(end) > 1)
+        left = theirs.stems_in(dict(alignment.pairs)[last] + 1, len(theirs.text)) if last >= 0 else frozenset()
+        grave = alignment.copied >= _HALF_SAID and len(end) > 1 and left <= ours.content  # else it rewords that end
+        yield Doubt(ours.text.said(end[0], end[-1] + 1), grave=grave)
 
 
 def _find_reordered(alignment: Alignment) -> tuple[list[Doubt], bool]:
@@ -237,7 +265,7 @@ def _find_reordered(alignment: Alignment) -> tuple[list[Doubt], bool]:
     moved = [at for at, stem in enumerate(ours.stems) if at not in settled and stem in both]
     places = [theirs.places[ours.stems[at]] for at in moved]
     moved = [] if len(moved) >= _CLAUSE and places == sorted(places) else moved
-    passive = {_BEING.isdisjoint(one.text.low) for one in (ours, theirs)}
+    passive = {BEING.isdisjoint(one.text.low) for one in (ours, theirs)}
     start, other = map(_find_start, (ours, theirs))
     rest = [theirs.places[ours.stems[at]] for at in moved if at >= start and theirs.places[ours.stems[at]] >= other]
     return [Doubt(ours.text.words[at]) for at in moved], rest != sorted(rest) and len(passive) == 1
@@ -279,6 +307,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     ends = [place for _, place in alignment.pairs]
     for kind, name, (first, last) in find_binding_words(theirs):
         remark = name == "only" and any(number.first == last for number in theirs.numbers)  # "only seven" is seven
+        remark = remark or theirs.text.at(first) == "any"
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last), grave=True)
 
@@ -334,35 +363,6 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
                 if are_rivals(value, other) and not (bare and theirs.stems[other.last : other.last + 1] != counted):
                     yield Doubt(value.said, other.said, grave=True)
                     break
-
-
-def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield a verb that is passive in only one of both, unless the same agent precedes it in the other."""
-    our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
-    if len(our_agents) == len(their_agents):
-        for (by, verb, agent), (there, _, other) in zip(our_agents, their_agents, strict=True):
-            if agent.isdisjoint(other) and not other.isdisjoint(ours.content):
-                yield Doubt(ours.text.said(verb, by + 2), theirs.text.said(there, there + 2), grave=True)
-        return
-    passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
-    for by, verb, agent in _find_agents(passive):
-        at = active.places.get(passive.stems[verb], len(active.text))
-        led = agent.intersection(active.stems[:at])
-        first = next(stem for stem in passive.stems[by:] if stem in agent)
-        if at < len(active.text) and (not led or first in active.stems[at + 1 :]):
-            shown = passive.text.said(verb, by + 2), active.text.words[at]
-            yield Doubt(*(shown if passive is ours else shown[::-1]), grave=True)
-
-
-def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
-    """Return each "by" of a passive and its verb, by place, and the stems of its agent."""
-    low, agents = sentence.text.low, []
-    for by in (at for at, word in enumerate(low) if word == "by"):
-        verb = by - 1 if sentence.stems[by - 1] in sentence.content else None
-        agent = sentence.stems_in(by + 1, by + 1 + _AGENT) if by + 1 not in sentence.valued else None
-        if verb is not None and agent and not _BEING.isdisjoint(low[max(0, by - _AGENT) : by]):
-            agents.append((by, verb, agent))
-    return agents
 
 
 def _find_included(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:

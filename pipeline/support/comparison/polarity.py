@@ -82,6 +82,8 @@ def _find_denied(alignment: Alignment) -> PolarityDifference | None:
         if _is_bound(ours, place) and "than" not in theirs.text.low:
             continue
         matched = [(at, forward[at]) for at in reached if at in forward]
+        if matched and _is_negated_in_both(theirs, ours, matched[0][1]):
+            continue
         apart = any((one in here.hedged) != (other in there.hedged) for one, other in matched)
         first = matched[0][1] if matched and not apart and len(matched) == len(reached) else None
         if first is None or denying.denies(reached[0]) == denied.denies(first):
@@ -106,9 +108,17 @@ def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
         if matched is None or (_is_bound(theirs, place) and "than" not in ours.text.low):
             continue
         same = (reached[0] in their_clauses.hedged) == (matched in our_clauses.hedged)
+        if _is_negated_in_both(ours, theirs, matched):
+            continue
         if same and find_negation_scopes(ours).denies(matched) != denying.denies(reached[0]):
             return PolarityDifference(_quote(ours, matched), _quote(theirs, place, reached[0]))
     return None
+
+
+def _is_negated_in_both(one: ParsedSentence, other: ParsedSentence, place: int) -> bool:
+    """Return whether two sentences have equally many negations, one of which reaches a word of the first."""
+    reached = find_negation_scopes(one).reached
+    return count_negations(one) == count_negations(other) and any(place in ends for ends in reached.values())
 
 
 def _is_bound(sentence: ParsedSentence, place: int) -> bool:

@@ -15,6 +15,7 @@ from pipeline.support.comparison.polarity import are_opposites, find_negation_sc
 from pipeline.support.passage_facts import PassageFacts, is_same_value
 
 _HALF_COPIED = 0.5
+_ITEM = 8  # words with a meaning of their own that an item of a list has at most
 _LEAD = 3  # tokens of a clause within which its subject's name begins
 _DETERMINERS = frozenset({"a", "an", "the", "our", "your", "their", "its", "his", "her", "my", "per", "each", "every"})
 _EARLIER, _LATER = frozenset({"after", "once"}), frozenset({"then", "afterwards"})
@@ -27,7 +28,7 @@ def find_siblings(alignment: Alignment, facts: PassageFacts) -> Iterator[tuple[s
     scope = _find_scope(alignment)
     yield from _find_opposites(alignment, facts, scope)
     yield from _find_other_kinds(alignment, facts, scope)
-    yield from _find_other_things(alignment)
+    yield from _find_other_things(alignment, facts)
     yield from _find_other_order(alignment.sentence, alignment.source)
     if not alignment.source.is_row:
         yield from _find_other_counts(alignment.sentence, alignment.source)
@@ -73,19 +74,43 @@ def _find_other_kinds(alignment: Alignment, facts: PassageFacts, scope: range) -
                 yield ours.text.said(at, at + 2), theirs.text.said(before[0], before[0] + 2)
 
 
-def _find_other_things(alignment: Alignment) -> Iterator[tuple[str, str]]:
-    """Yield "the fee" if the source has "the award" there, and the sentence has not."""
+def _find_other_things(alignment: Alignment, facts: PassageFacts) -> Iterator[tuple[str, str]]:
+    """Yield "the fee" if the source has "the award" there, and the sentence has not.
+
+    Two words for one may mean the same ("new hire") if no passage has them. The sentence may join two sentences of the
+    passages, if that of the fee has more of its words.
+    """
     ours, theirs = alignment.sentence, alignment.source
+    others = [(one.content & ours.content) - theirs.content for one in facts.sentences]
     for gap in alignment.gaps if alignment.copied >= _HALF_COPIED else ():
         said, given = ours.stems_in(*gap.said) - theirs.content, theirs.stems_in(*gap.given) - ours.content
         said -= {ours.stems[at] for at in ours.capitals if at}  # names have their own rule
         led = _is_led(ours, gap.said[0]) and _is_led(theirs, gap.given[0])
-        if led and gap.tight and said and given:
+        told = [other - said for other in others if said <= other]
+        timed = not (_EARLIER | _LATER).isdisjoint(ours.text.low[slice(*gap.said)])
+        if led and gap.tight and said and given and not timed and (told or len(said) == len(given)) and not any(told):
             yield ours.text.said(*gap.said), theirs.text.said(*gap.given)
 
 
 def _is_led(sentence: ParsedSentence, place: int) -> bool:
     return not {sentence.text.at(place - 1), sentence.text.at(place)}.isdisjoint(_DETERMINERS)
+
+
+def find_other_items(ours: ParsedSentence, facts: PassageFacts) -> Iterator[tuple[str, str]]:
+    """Yield the amount of one short item of a list that is said of the thing of another."""
+    items = [one for one in facts.sentences if one.numbers and len(one.content) <= _ITEM]
+    free = load_general_words(ours.language) | facts.context.stems
+    for first, last in ours.clauses:
+        words = ours.stems_in(first, last) - free - {ours.stems[at] for at in ours.valued}
+        amounts = [number for number in ours.numbers if first <= number.first < last and number.units]
+        if len(amounts) != 1:
+            continue
+        said = amounts[0]
+        same = [one for one in items if any(is_same_value(number, said) for number in one.numbers)]
+        others = [one for one in items if one not in same and 2 * len(words & one.content) > len(words)]
+        rivals = [number for one in others for number in one.numbers if are_rivals(number, said)]
+        if same and rivals and all(words.isdisjoint(one.content) for one in same):
+            yield said.said, rivals[0].said
 
 
 def _find_other_order(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[tuple[str, str]]:
@@ -98,7 +123,9 @@ def _find_other_order(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[
 def _split_by_time(sentence: ParsedSentence) -> tuple[int, frozenset[str], frozenset[str]]:
     """Return the place of a sentence's "before", "after" or "then", and the content of what is earlier and later."""
     low, end = sentence.text.low[:-2], len(sentence.text)
-    at = next((place for place, word in enumerate(low) if word in _EARLIER | _LATER | {"before"}), end)
+    words = (place for place, word in enumerate(low) if word in _EARLIER | _LATER | {"before"})
+    clause = (place for place in words if low[place] in _LATER or sentence.text.at(place - 1) not in {"and", "but"})
+    at = next(clause, end)
     turn = low.index(",") if at == 0 and "," in low else at
     first, second = sentence.stems_in(0, turn), sentence.stems_in(turn, end)
     then = sentence.text.at(at) in _LATER or sentence.text.at(at + 1) == "that"
@@ -132,13 +159,14 @@ def _find_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
     known = (*ours.values, *find_names(ours))
     unsaid = list_unsaid([said for said, _ in given], known)
     rivals = [(other, theirs.stems_in(*clause)) for other, clause in given if other in unsaid]
+    plain = ours.content - {ours.stems[at] for at in ours.valued}
     for said in _list_anchors(ours, 0, len(ours.text)):
         same = [clause for other, clause in given if _is_same(other, said)]
         for other, words in rivals if len(same) == 1 else ():
             here = [stem for stem in theirs.stems[slice(*same[0])] if stem in theirs.content - taken - words]
             there, shared = words.difference(theirs.stems_in(*same[0])), ours.content.intersection(here)
             own = shared - {*here[:1]} or (shared and shared == {*here})
-            if are_rivals(other, said) and there & ours.content and not own:
+            if are_rivals(other, said) and there & plain and not own:
                 yield said.said, other.said
 
 

@@ -1,5 +1,6 @@
 """Find names that a sentence exchanged: agent and object."""
 
+from collections.abc import Iterator
 from itertools import combinations, product
 
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
@@ -16,6 +17,8 @@ _TURNING = frozenset({
     "by", "of", "from", "to", "in", "into", "on", "at", "for", "with", "than", "as", "under", "over", "against",
     "that", "which", "who", "whom", "'s",
 })  # fmt: skip
+BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
+_AGENT = 5  # tokens before "by" in which a passive has its "was", and behind it in which the agent is named
 _BOTH_WAYS = frozenset({
     "meet", "marri", "wed", "marriag", "and", "or", "nor", "with", "between", "versus", "vs", "equal", "differ",
     "resembl", "border", "neighbor", "neighbour", "cooper", "collabor", "share", "friend", "sibl", "cousin", "twin",
@@ -107,3 +110,33 @@ def may_change_roles(alignment: Alignment) -> bool:
     """Return whether the order of names matters: no sentence is passive alone, and no relation holds both ways."""
     ours, theirs = alignment.sentence, alignment.source
     return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
+
+
+def find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[tuple[str, str]]:
+    """Yield a verb that is passive in only one of both, unless the same agent precedes it in the other."""
+    our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
+    if len(our_agents) == len(their_agents):
+        for (by, verb, agent), (there, _, other) in zip(our_agents, their_agents, strict=True):
+            if agent.isdisjoint(other) and not other.isdisjoint(ours.content):
+                yield ours.text.said(verb, by + 2), theirs.text.said(there, there + 2)
+        return
+    passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
+    for by, verb, agent in _find_agents(passive):
+        at = active.places.get(passive.stems[verb], len(active.text))
+        led = agent.intersection(active.stems[:at])
+        first = next(stem for stem in passive.stems[by:] if stem in agent)
+        reduced = active.text.at(at + 1) == "by" and not agent.isdisjoint(active.stems[at + 2 :])  # "run by Vik"
+        if at < len(active.text) and not reduced and (not led or first in active.stems[at + 1 :]):
+            shown = passive.text.said(verb, by + 2), active.text.words[at]
+            yield shown if passive is ours else shown[::-1]
+
+
+def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
+    """Return each "by" of a passive and its verb, by place, and the stems of its agent."""
+    low, agents = sentence.text.low, []
+    for by in (at for at, word in enumerate(low) if word == "by"):
+        verb = by - 1 if sentence.stems[by - 1] in sentence.content else None
+        agent = sentence.stems_in(by + 1, by + 1 + _AGENT) if by + 1 not in sentence.valued else None
+        if verb is not None and agent and not BEING.isdisjoint(low[max(0, by - _AGENT) : by]):
+            agents.append((by, verb, agent))
+    return agents

@@ -158,7 +158,7 @@ async def test_changed_copy_is_replaced_by_its_passage_without_another_draft(not
 )
 async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, rule: str, shown: str) -> None:
     page = hit(rule, key="ring")
-    talk, written = question("May guests ring the bell?"), "Yes, guests may ring the bell."
+    talk, written = question("May guests ring the bell?"), "Yes, guests may ring the bell without asking."
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         if sentence == written:

@@ -41,13 +41,12 @@ async def found(claim: str, reply: str) -> list[str]:
     ("claim", "reply", "finding"),
     [
         ("The pier of Skarholm is of oak.", SUPPORTED, "The pier of Skarholm is of oak."),
-        ("Skarholm has a landing stage of timber.", SUPPORTED, "Skarholm has a landing stage of timber."),
-        ("Skarholm has a landing stage of timber.", "Sentences: 1\nVerdict: SUPPORTS", SAID),
+        ("Skarholm has a landing stage of timber.", SUPPORTED, SAID),
         ("The pier of Skarholm was made of oak in 1921.", "Sentences: 1\nVerdict: SUPPORTS", SAID),
         ("The pier of Skarholm was made of oak in 1921.", SUPPORTED, ""),
     ],
 )
-async def test_verified_claim_is_kept_unless_a_part_was_not_copied(claim: str, reply: str, finding: str) -> None:
+async def test_verified_claim_is_kept_if_the_local_check_holds_it_too(claim: str, reply: str, finding: str) -> None:
     assert await found(claim, reply) == [finding] * bool(finding)
 
 
@@ -98,5 +97,5 @@ async def test_asker_texts_reach_the_support_check_of_claims() -> None:
     talk = question("Are 20 crowns enough for the ferry?")
     stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": SUPPORTED}), supports)
 
-    (kept,) = await verify_claims(TurnContext(talk), [TimedClaim("For 20 crowns the pier is of oak.")], stage.kit)
-    assert (kept.text, asked_of) == ("For 20 crowns the pier is of oak.", [(talk.question.text,)])
+    await verify_claims(TurnContext(talk), [TimedClaim("For 20 crowns the pier is of oak.")], stage.kit)
+    assert asked_of == [(talk.question.text,)]

@@ -12,7 +12,9 @@ LEAVE = (
     "You forfeit your share in the club if you resign before June. Ask the cook for her support before you write to "
     "the council. The old radar is gradually being replaced by Fjordview. The raft is hired out at weekends. "
     "The club lends each new rower one paddle and two lamps. Before leaving, a guest of the club returns the keys to "
-    "the steward. We use Gullnet to store raw films for the crew and our Havbase to publish posters."
+    "the steward. We use Gullnet to store raw films for the crew and our Havbase to publish posters. Berths are open "
+    "to rowers who have passed the test.\nThe harbour pays for:\n- Oars - up to 60 euros\n- Lamps - up to 60 euros\n"
+    "- Sails - up to 90 euros"
 )
 SHORT = "The harbour pays 60% of your wages for 12 weeks, and then you can ask the council for more of it."
 
@@ -32,13 +34,15 @@ def grave(sentence: str, passage: str = LEAVE, context: tuple[str, ...] = ()) ->
         "Secondary keepers get 16 weeks of leave.",
         "Everyone in the club can see the ledger of the crew.",
         "Lenders pay a fine of 3 crowns.",
-        "The kayak is hired out at weekends.",
+        "The sail is hired out at weekends.",
         "Each new rower is given two paddles and a lamp.",
         "The steward returns the keys to the guest before leaving.",
         "If you resign before June, you keep your share in the club.",
         "Write to the council first, then ask the cook for her support.",
         "Fjordview is gradually being replaced by the old radar.",
         "Raw films for the crew are stored in Havbase, and Gullnet is used to publish posters.",
+        "The harbour pays up to 60 euros for oars and up to 90 euros for lamps.",
+        "Berths are open to all rowers from their first day.",
     ],
 )
 def test_sibling_is_not_left_to_the_model(sentence: str) -> None:
@@ -88,7 +92,31 @@ def test_opposite_of_the_pages_heading_is_not_left_to_the_model() -> None:
         ("Guests may use the desk of a crew member who is away.", "Guests can work at the desks of crew who are away."),
         ("The harbour gives the old nets away for free.", "The harbour gives old nets away at no charge to anyone."),
         ("Nobody but the crew can open the vault.", "The vault can be opened by the crew alone."),
+        ("A new rower's coach asks the crew for help.", "The learner's coach asks the crew for help."),
+        ("The bell is rung by Vik and is heard at nine.", "The bell rung by Vik, heard at nine, calls the crew."),
+        ("Fares you miss are paid when you come back.", "Any fares that you miss will be paid when you return home."),
+        (
+            "The fee can be paid all at once or in parts.",
+            "It can be paid in one sum or in parts. The fee is due in May.",
+        ),
+        ("If you do not row you do not need a coat.", "If you are a guest and will NOT row, you do not need a coat."),
+        (
+            "You cannot join this season, because rowers who come after May 1 cannot join the season.",
+            "Rowers who come after May 1 cannot join this season.",
+        ),
+        (
+            "Your coat comes 7 days after the harbour has paid.",
+            "Your order is read by the harbour, and once approved, it pays. Your coat comes 7 days after that.",
+        ),
+        ("A trip is a time of at least 4 weeks in a boat.", "A trip is a time of 4 weeks or more in a boat."),
+        ("A fee below 45% needs the council.", "A fee of less than a 45% share needs the council."),
     ],
 )
 def test_other_wording_is_left_to_the_model(sentence: str, passage: str) -> None:
     assert not grave(sentence, passage)
+
+
+def test_askers_own_period_is_not_taken_for_one_of_another_item() -> None:
+    passage = "You can row for:\n* From 2 to 5 years - from 4 weeks to 6 months\n* Over 5 years - up to 12 months"
+    sentence, asked = "After three years you can row for from 4 weeks to 6 months.", ["I have been here three years."]
+    assert not any(finding.grave for finding in check_rules(sentence, [passage], asked=asked))

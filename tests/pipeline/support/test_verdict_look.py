@@ -16,7 +16,8 @@ LEAVE = collect_sentences([
         "Guests pay unless they live here. "
         "The office is open from 9 am. "
         "A parking space is paid, except on Mondays. "
-        "The bell was cast in 1887.",
+        "The bell was cast in 1887. "
+        "The vault has a lock of Class 199.",
         title="Leave",
     )
 ])  # fmt: skip
@@ -41,6 +42,8 @@ def decide(claim: str, sentence: int, *look: str, asked: str = "") -> Verificati
         ("Guests pay, but those who live here do not.", 5, ("guests pay", "", "unless they live here", "")),
         ("Staff get 13 days for both.", 1, ("permanent staff", "ten days", "", "")),
         ("It was made in May 1887.", 8, ("the bell", "", "", "1887")),
+        ("No other lock than one of Class 199 is on the vault.", 9, ("the vault", "", "", "")),
+        ("Six of them pay unless they live here.", 5, ("guests", "", "unless they live here", "")),
         ("Die Glocke ist von 1887.", 8, ("the bell", "", "", "1887")),
     ],
 )
