@@ -19,11 +19,12 @@ NEAR_BEST, FAR_BEHIND = 2.0, 5.0  # how far below the best a finding answers in 
 
 
 async def find_answering(
-    question: str, findings: Sequence[SourcedFinding], rerank: Rerank
+    question: str, findings: Sequence[SourcedFinding], rerank: Rerank, *, strict: bool = True
 ) -> list[tuple[int, CitedSentence]]:
     """Return the findings that answer a question, best first, by their numbers and as they can be understood alone.
 
-    None is about the opposite of what is asked about. If the cross-encoder cannot read them, all others are in order.
+    None is about the opposite of what is asked about. If the cross-encoder cannot read them, or if not `strict`, all
+    others are returned.
     """
     quotes = {
         number: alone
@@ -35,7 +36,8 @@ async def find_answering(
     known = all(measure_trust(question, one.evidence[0].document.language) >= TRUSTED for one in findings)
     odds = dict(zip(quotes, await rerank(question, texts) if known else (), strict=False))
     least = max(HOPELESS, (best := max(odds.values(), default=0.0)) - FAR_BEHIND, min(LEAST_ODDS, best - NEAR_BEST))
-    order = sorted((number for number in odds if odds[number] >= least), key=odds.__getitem__, reverse=True)
+    kept = (number for number in odds if odds[number] >= least or not strict)
+    order = sorted(kept, key=odds.__getitem__, reverse=True)
     return [(number, quote) for number in (order if odds else quotes) for quote in quotes[number]]
 
 

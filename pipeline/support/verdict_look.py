@@ -31,6 +31,7 @@ LOOK_FIELDS = ("who", "how_many", "condition", "when")  # the same in JSON
 _FIELD = lazy_compile(rf"(?:^|(?<=[;|,.\])\s]))\s*({'|'.join(LOOK)})[ \t]*[:=][ \t]*", re.IGNORECASE)
 _DIGITS = lazy_compile(r"\d+(?:[.,]\d+)*")
 _DOZEN = 12
+_VAGUE = frozenset({"following", "several", "other", "different", "various", "such"})  # these name no kind of a thing
 _UNCOUNTED = {(1.0,), (0.5,), (0.0,)}  # "one", "first" and "half" are too common to be compared
 _SETTING_BOUNDS = frozenset({"after", "before", "beyond", "from", "must", "once", "outside", "until", "when"}) | {
     *("although", "but", "though", "whereas", "while", ";")
@@ -106,6 +107,7 @@ def find_look_fault(
     own = [one for one in _find_counted([claim]) if not (_is_among(one, said) or _is_in_name(one, claim, texts))]
     if own and not any(_is_among(value, values) or _is_among(other, [value]) for value in own for other in values):
         reckoned = values and not any(_is_among(value, _find_values(piece.text for piece in near)) for value in own)
+        own = own if values else [value for value in own if not _is_among(value, amounts)]  # the rules compare those
         instead = f", but the sentences say “{values[0].said}”" if values else " of which nothing was copied"
         counted = not values and all(
             isinstance(one, Number) and not one.units and one.values[0] <= _DOZEN for one in own
@@ -167,6 +169,7 @@ def _find_sibling(
     kinds = {pair for text in near for pair in pairwise(parse_sentence(text, claim.language).stems)}
     for (at, theirs), (place, ours) in product(enumerate(pairwise(who.stems)), enumerate(pairwise(claim.stems))):
         apart = theirs[0] not in claim.content and ours[0] not in known and ours in kinds
+        apart = apart and who.text.low[at] not in _VAGUE
         if theirs[1] == ours[1] and apart and known.issuperset(theirs) and ours[0] in claim.content:
             return claim.text.said(place, place + 2), who.text.said(at, at + 2)
     return None

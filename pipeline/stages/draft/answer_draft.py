@@ -281,9 +281,12 @@ class ReplySpeaker:
         how, covered = self._kit.replaced_by(self.cite(marked)), await self.say_drafted(marked)
         if covered or marked.incomplete or marked.borrowed or how == "nothing":
             return covered
-        if self._answering is None:
-            self._answering = await find_answering(self._context.search_query, self._findings, self._kit.rerank)
-        for number, quote in self._answering:
+        first = how == "quotation" and not self._said  # the model takes it for the answer
+        if first or self._answering is None:
+            query, strict = self._context.search_query, not first
+            self._answering = await find_answering(query, self._findings, self._kit.rerank, strict=strict)
+        answering, self._answering = self._answering, None if first else self._answering
+        for number, quote in answering:
             note = self._annotator.annotate(MarkedSentence(quote.text, (number,), paragraph=False)).note or quote.note
             agrees = marked.text[:3].casefold() == "yes"
             kept = how == "quotation" and not denies(quote.text, "" if agrees else marked.text)

@@ -32,6 +32,9 @@ _NARROWING = ("who", "that", "which", "with")
 _WHENEVER = frozenset({"if", "when", "where"})
 _BOUNDS = frozenset({Bound.OVER, Bound.UNDER})
 
+BindingWord = tuple[str, str, tuple[int, int]]
+"""The kind and the class of a word or phrase, and its start and end."""
+
 
 class Doubt(NamedTuple):
     """What a sentence says, and what its source says instead; either may be empty."""
@@ -51,7 +54,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     allowed = frozenset[str]().union(*(part.stems for part in asked))
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
     grave = alignment.coverage >= _HALF_SAID
-    yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
+    yield from _mark_miscopied(_find_added_bounds(alignment, facts, allowed), allowed, where=half)
     yield from (Doubt(ours.text.said(*place)) for _, name, place in find_binding_words(ours) if name == "cause")
     turned = (*_find_changed_joins(alignment), *_find_other_limits(ours, theirs), *_find_other_directions(ours, theirs))
     bound = (doubt._replace(sure=doubt.sure and near, grave=doubt.binding) for doubt in turned)
@@ -59,7 +62,8 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     yield from _mark_miscopied((doubt._replace(grave=grave and doubt.grave) for doubt in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment, facts), allowed, where=near, wording=True)
     siblings = (*(find_siblings(alignment, facts) if grave else ()), *find_other_items(ours, facts))
-    yield from (Doubt(said, instead, grave=True) for said, instead in siblings)
+    for said, instead in siblings:
+        yield Doubt(said, instead, grave=not (content_terms(said) and allowed.issuperset(content_terms(said))))
     added = _find_added_end(alignment, facts, allowed)
     yield from _mark_miscopied(added, allowed, where=half, wording=True)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -89,7 +93,7 @@ def _mark_miscopied(
         yield doubt._replace(miscopied=miscopied, grave=grave)
 
 
-def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
+def _find_added_bounds(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
     """Yield words such as "all", "only" and "because" that no related sentence of the passages has.
 
     "Only when" is fine if the source says "except": it says of the exception what that says of the rest.
@@ -109,7 +113,9 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
         excused = excused or (ours.text.at(first).startswith("any") and denied < first)
         excused = excused or (ours.text.at(last) == "who" and "who" in theirs.text.low)
         excused = excused or ours.text.low[last : last + 2] == ("at", "once")
-        excused = excused or (name == "cause" and _is_joined(alignment, first, last))
+        excused = excused or (name == "cause" and _is_given(alignment, last))
+        excused = excused or (name == "aim" and "so" in theirs.text.low)
+        excused = excused or (name == "all" and _find_next(ours, last) in allowed)
         if kind == "added" and name not in known and not excused:
             limited = name == "all" and (not known.isdisjoint({"only", "most"}) or _is_narrowed(alignment, last))
             limited = limited or name == "cause"
@@ -125,11 +131,10 @@ def _is_narrowed(alignment: Alignment, place: int) -> bool:
     return follows.startswith(_NARROWING) and not ours.text.at(thing + 1).startswith(_NARROWING)
 
 
-def _is_joined(alignment: Alignment, first: int, last: int) -> bool:
-    """Return whether the source has most of what is before and behind a word such as "because"."""
-    ours = alignment.sentence
-    parts = ours.stems_in(0, first), ours.stems_in(last, len(ours.text))
-    return all(len(part & alignment.source.content) >= _HALF_SAID * len(part) for part in parts)
+def _is_given(alignment: Alignment, place: int) -> bool:
+    """Return whether the source has most of what is behind a word such as "because"."""
+    behind = alignment.sentence.stems_in(place, len(alignment.sentence.text))
+    return len(behind & alignment.source.content) >= _MOSTLY_SAID * len(behind)
 
 
 def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
@@ -139,10 +144,12 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
     "must not" means "may not": these are not sure.
     """
     ours, theirs = alignment.sentence, alignment.source
-    bound = find_binding_words(theirs)
+    bound, own = find_binding_words(theirs), find_binding_words(ours)
+    more = {kind for kind, *_ in own if _count_kind(own, kind) > _count_kind(bound, kind)}
     plain = not (find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached)
-    for kind, name, place in find_binding_words(ours):
-        others = [(other, said) for known, other, said in bound if known == kind and other != name]
+    for kind, name, place in own:
+        kept = {other for known, other, _ in own if known == kind in more}  # the sentence has it, too
+        others = [(other, said) for known, other, said in bound if known == kind and other not in {name, *kept}]
         if kind in {"modal", "frequency"} and others and not any(entry[:2] == (kind, name) for entry in bound):
             other, span = others[0]
             next_word, other_word = _find_next(ours, place[1]), _find_next(theirs, span[1])
@@ -151,6 +158,10 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
             within = next(ours.stems[place[1] : last] for first, last in ours.clauses if place[0] < last)
             grave = kind != "modal" or alignment.is_near_copy or (other_word != "" and other_word in within)
             yield Doubt(ours.text.said(*place), theirs.text.said(*span), binding=True, sure=sure, grave=grave)
+
+
+def _count_kind(words: Sequence[BindingWord], kind: str) -> int:
+    return sum(known == kind for known, *_ in words)
 
 
 def _find_next(sentence: ParsedSentence, place: int) -> str:
@@ -262,13 +273,16 @@ def _find_reordered(alignment: Alignment) -> tuple[list[Doubt], bool]:
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
     both = ours.content & theirs.content
-    moved = [at for at, stem in enumerate(ours.stems) if at not in settled and stem in both]
+    moved = [
+        at for at, stem in enumerate(ours.stems) if at not in settled and stem in both and ours.stems.count(stem) == 1
+    ]
     places = [theirs.places[ours.stems[at]] for at in moved]
     moved = [] if len(moved) >= _CLAUSE and places == sorted(places) else moved
     passive = {BEING.isdisjoint(one.text.low) for one in (ours, theirs)}
     start, other = map(_find_start, (ours, theirs))
     rest = [theirs.places[ours.stems[at]] for at in moved if at >= start and theirs.places[ours.stems[at]] >= other]
-    return [Doubt(ours.text.words[at]) for at in moved], rest != sorted(rest) and len(passive) == 1
+    exchanged = rest != sorted(rest) and len(passive) == 1 and len(rest) < _CLAUSE
+    return [Doubt(ours.text.words[at]) for at in moved], exchanged
 
 
 def _find_start(sentence: ParsedSentence) -> int:
@@ -310,10 +324,6 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         remark = remark or theirs.text.at(first) == "any"
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last), grave=True)
-
-
-BindingWord = tuple[str, str, tuple[int, int]]
-"""The kind and the class of a word or phrase, and its start and end."""
 
 
 @lru_cache(maxsize=4096)

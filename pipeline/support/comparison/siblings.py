@@ -128,7 +128,7 @@ def _split_by_time(sentence: ParsedSentence) -> tuple[int, frozenset[str], froze
     at = next(clause, end)
     turn = low.index(",") if at == 0 and "," in low else at
     first, second = sentence.stems_in(0, turn), sentence.stems_in(turn, end)
-    then = sentence.text.at(at) in _LATER or sentence.text.at(at + 1) == "that"
+    then = sentence.text.at(at) in _LATER or sentence.text.at(at + 1) in {"that", "which"}
     swapped = not then and (sentence.text.at(at) in _EARLIER) != (at == 0)
     one, other = (second, first) if swapped else (first, second)
     return at, one - other, other - one

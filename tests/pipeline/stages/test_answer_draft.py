@@ -177,8 +177,13 @@ async def test_quotation_keeps_a_yes_that_the_model_confirms(verdict: Verdict, r
     async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
         yield MarkedSentence(written, (1,), paragraph=False)
 
-    findings = (SourcedFinding(rule, collect_sentences([page])),)
-    assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
+    async def rerank(_: str, texts: Sequence[str]) -> Sequence[float]:
+        return [8.0 if "oak" in text else -8.0 for text in texts]  # a first sentence is replaced even so
+
+    other = SourcedFinding("The bell is of oak.", collect_sentences([hit("The bell is of oak.", key="oak")]))
+    findings = (SourcedFinding(rule, collect_sentences([page])), other)
+    kit = stage.kit if verdict is not Verdict.SUPPORTS else replace(stage.kit, rerank=rerank)
+    assert await say_draft(TurnContext(talk), findings, replace(kit, stream=stream))
     (said,) = stage.finish(Status.ANSWERED).answer.sentences
     assert said.text == shown.format(rule)
 

@@ -108,6 +108,19 @@ def test_opposite_of_the_pages_heading_is_not_left_to_the_model() -> None:
             "Your coat comes 7 days after the harbour has paid.",
             "Your order is read by the harbour, and once approved, it pays. Your coat comes 7 days after that.",
         ),
+        (
+            "You get your share over time instead of all of it at once.",
+            "Instead of all of your share, you get it over time.",
+        ),
+        (
+            "Avoid trips for which you should pay or that might make you late.",
+            "Do not take other boats. Avoid trips, paid or free, that might make you late.",
+        ),
+        (
+            "The council reads your letter in May and then lets you know.",
+            "The council reads your letter in May, after which it lets you know.",
+        ),
+        ("You row in pairs so that nobody is left alone.", "You row in pairs, so nobody is left alone."),
         ("A trip is a time of at least 4 weeks in a boat.", "A trip is a time of 4 weeks or more in a boat."),
         ("A fee below 45% needs the council.", "A fee of less than a 45% share needs the council."),
     ],
