@@ -134,7 +134,7 @@ def _find_counted(texts: Iterable[str]) -> list[Number | Date]:
 
 
 def _is_uncounted(number: Number) -> bool:
-    return number.named or number.label or (number.values in _UNCOUNTED and not number.units)
+    return number.named or number.label or number.values in _UNCOUNTED
 
 
 def _is_in_name(value: Number | Date, claim: str, texts: Iterable[str]) -> bool:

@@ -242,6 +242,11 @@ def _find_dropped_condition(alignment: Alignment, facts: PassageFacts) -> Iterat
     join = max((at for at in range(start) if theirs.text.low[at] in {"and", ";"}), default=0)
     if join and ours.content.isdisjoint(theirs.stems_in(join, start)):
         return  # it bounds another clause than the one that is said
+    comma = max((at for at in range(start) if low[at] == ","), default=0)
+    clause = theirs.stems_in(comma, start)
+    before = len(ours.content & theirs.stems_in(0, comma))
+    if before >= _MOSTLY_SAID * len(ours.content) and 2 * len(clause & ours.content) <= len(clause):
+        return
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
     own = ours.content & theirs.content | ours.content.difference(*(part.stems for part in facts.passages))
     if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(own):
@@ -321,7 +326,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     ends = [place for _, place in alignment.pairs]
     for kind, name, (first, last) in find_binding_words(theirs):
         remark = name == "only" and any(number.first == last for number in theirs.numbers)  # "only seven" is seven
-        remark = remark or theirs.text.at(first) == "any"
+        remark = remark or theirs.text.at(first).startswith("any")
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last), grave=True)
 

@@ -120,6 +120,14 @@ def test_opposite_of_the_pages_heading_is_not_left_to_the_model() -> None:
             "The council reads your letter in May and then lets you know.",
             "The council reads your letter in May, after which it lets you know.",
         ),
+        (
+            "Trips are dry until the council says otherwise.",
+            "Though trips are dry until the council says otherwise, there may be trips at dusk when wine is poured.",
+        ),
+        (
+            "Guests keep their oars for 7 years.",
+            "Guests keep their oars for 7 years, as nobody new gets anything else.",
+        ),
         ("You row in pairs so that nobody is left alone.", "You row in pairs, so nobody is left alone."),
         ("A trip is a time of at least 4 weeks in a boat.", "A trip is a time of 4 weeks or more in a boat."),
         ("A fee below 45% needs the council.", "A fee of less than a 45% share needs the council."),

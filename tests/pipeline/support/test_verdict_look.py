@@ -45,6 +45,11 @@ def decide(claim: str, sentence: int, *look: str, asked: str = "") -> Verificati
         ("No other lock than one of Class 199 is on the vault.", 9, ("the vault", "", "", "")),
         ("Permanent staff get ten days.", 1, ("permanent staff", "", "", "")),
         ("For immediate family you get leave.", 1, ("the following family", "", "", "")),
+        (
+            "After one year you may carry leave over if your lead agrees.",
+            3,
+            ("you", "", "only if your lead agrees", ""),
+        ),
         ("Six of them pay unless they live here.", 5, ("guests", "", "unless they live here", "")),
         ("Die Glocke ist von 1887.", 8, ("the bell", "", "", "1887")),
     ],
