@@ -22,7 +22,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import RecordPosition
 from storage.record.record_search import RecordSearch
 from storage.record.turn_index import Spending
-from storage.types import Hit
+from storage.types import Hit, QueryTime
 
 
 class SettingsSource(Protocol):
@@ -44,7 +44,9 @@ class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
         """Return the addresses of at most `count` results. Raises `SourceUnavailable`."""
         ...
 
-    async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
+    async def search(
+        self, query: str, pages: int, skip: Collection[str] = (), time: QueryTime = None
+    ) -> tuple[Hit, ...]:
         """Return passages of at most `pages` pages, without those to `skip`. Raises `SourceUnavailable`."""
         ...
 

@@ -65,12 +65,15 @@ DocumentId = tuple[str, str]
 """A document by its corpus and key; an empty key means an unknown document of the corpus."""
 
 
+QueryTime = Literal["recent"] | int | None
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """A search text, and the time that the question is about. Storage ignores the time; re-ranking uses it."""
 
     text: str
-    time: Literal["recent"] | int | None = None
+    time: QueryTime = None
     unchecked: bool = False  # whether its text is an unchecked claim, which is not shown
 
 

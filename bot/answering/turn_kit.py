@@ -275,7 +275,7 @@ def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
 
     @_report_outages
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        return await web.search(query.text, k, await manifest.forgotten(web.corpus))
+        return await web.search(query.text, k, await manifest.forgotten(web.corpus), query.time)
 
     return snapshot_search(search)
 

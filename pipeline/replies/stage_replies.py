@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.errors import UnreadableReply
 from pipeline.replies.abstention import is_about_notes, is_abstention
@@ -30,15 +30,13 @@ from pipeline.replies.reply_format import (
 )
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
-from storage.types import SearchQuery
+from storage.types import QueryTime, SearchQuery
 
 MAX_QUERY = 400  # characters of a query
 _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
 _RECENT = lazy_compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
 _YES = lazy_compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
 _NO = lazy_compile(r"[\W_]*(?:no|false|n|none|not needed)\b", re.IGNORECASE)
-
-QueryTime = Literal["recent"] | int | None
 
 
 def parse_time(text: str) -> QueryTime:

@@ -1,9 +1,11 @@
 """Answer from the results of a search engine: a query from the dialogue, the beginnings of N pages, one draft over all.
 
 The engine is a black box. If none is configured, or the asker's scope excludes the web, the corpora are searched. The
-paper's model answers from the dialogue alone if it writes no query. Here that counts as small talk, as every sentence
-must pass the gate against the pages that it cites.
+paper's model writes a query for every turn. Here the model may decline, and the turn is then small talk, as every
+sentence must pass the gate against the pages that it cites.
 """
+
+from dataclasses import replace
 
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.concurrency import gather_all
@@ -12,6 +14,7 @@ from pipeline.stages.findings import quote_passages
 from pipeline.stages.passage_retrieval import (
     choose_query,
     find_plain_query,
+    rank_by_time,
     retrieve_passages,
     split_query,
     take_turns,
@@ -20,6 +23,9 @@ from pipeline.stages.question_analysis import detect_small_talk, validate_questi
 from pipeline.stages.turn_context import drop_copies, prepare_context, read_conversation
 from pipeline.types import Conversation, Status
 from storage.types import Hit, SearchQuery
+
+NEWS, NEWS_PAGES = "news", 2
+"""The word of the second search for recent things, and how many of its pages come first, as for the paper's people."""
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -44,7 +50,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return passages of N pages, in the engine's order. If there are two queries, they share the N pages."""
+    """Return passages of N pages, in the engine's order and by time. If there are two queries, they share N."""
     queries = split_query(query)
     each, odd = divmod(kit.limits.pages, len(queries))
     shares = [max(each + (place < odd), 1) for place in range(len(queries))]
@@ -52,7 +58,17 @@ async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
 
 
 async def _search_one(query: SearchQuery, pages: int, kit: Kit) -> tuple[Hit, ...]:
-    return await (kit.engine(query, pages) if kit.engine else retrieve_passages(query, pages, kit))
+    if kit.engine is None:
+        return await retrieve_passages(query, pages, kit)
+    engine, news = kit.engine, min(NEWS_PAGES, pages // 2)
+    if query.time != "recent" or NEWS in query.text.casefold().split():
+        news = 0
+
+    async def ask(text: str, count: int) -> tuple[Hit, ...]:
+        return await engine(replace(query, text=text), count) if count else ()
+
+    rankings = await gather_all((ask(f"{query.text} {NEWS}", news), ask(query.text, pages - news)))
+    return rank_by_time(tuple({hit.passage.id: hit for hits in rankings for hit in hits}.values()), query)
 
 
 ENTRY = SystemEntry(

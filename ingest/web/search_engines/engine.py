@@ -6,6 +6,7 @@ an error is raised, so that this is not mistaken for a search without results.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -14,9 +15,11 @@ import httpx
 from ingest.types import EMPTY, SourceUnavailable
 from ingest.web.http_reply import AccessDenied, parse_json_object
 from ingest.web.web_client import QueryParams, RequestPolicy, WebClient, WebResponse, is_web_address
+from storage.types import QueryTime
 
 LONGEST_QUERY, MOST_WORDS = 400, 50  # characters and words that Brave accepts
 MOST_RESULTS = 20
+FIRST_YEAR = 1995  # earlier years limit no search: hardly any page is older
 _LONGEST_ADDRESS = 2_000
 _LARGEST_REPLY = 4 << 20
 
@@ -29,7 +32,11 @@ class SearchEngine(Protocol):
         """Return a client for one search. The client may be stopped from another thread."""
         ...
 
-    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+    def limit_time(self, time: QueryTime, today: date) -> QueryParams:
+        """Return the parameters that limit a search to pages of a time; none if the engine has none for it."""
+        ...
+
+    def find(self, web: WebClient, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         """Return the addresses of about `count` pages, best first. Blocks. Raises `SourceUnavailable`."""
         ...
 
@@ -64,10 +71,18 @@ class SearxngEngine:
         # Its own API has no keys; a key is for a proxy in front of it.
         return self.access.open_client({"Authorization": f"Bearer {self.access.api_key}"}, _KEY)
 
-    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+    def limit_time(self, time: QueryTime, today: date) -> QueryParams:
+        """Return `time_range`: the last day, week, month or year; other values are refused with HTTP 400.
+
+        Of the engines behind it, SearXNG then asks only those that know time ranges
+        (https://docs.searxng.org/dev/search_api.html; `parse_time_range` in its webadapter.py).
+        """
+        return {"time_range": "year"} if time in {"recent", today.year} else EMPTY
+
+    def find(self, web: WebClient, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         address = f"{self.access.url.rstrip('/')}/search"
         try:
-            reply = ask_engine(web, address, {"q": shorten_query(query), "format": "json"})
+            reply = ask_engine(web, address, {"q": shorten_query(query), "format": "json", **limits})
         except AccessDenied as error:
             hint = 'Add "json" to search.formats in its settings.yml, or check api_key in [search_engine].'
             raise SourceUnavailable(str(error), hint=hint) from error
@@ -90,9 +105,19 @@ class BraveEngine:
     def open_client(self) -> WebClient:
         return self.access.open_client({"X-Subscription-Token": self.access.api_key}, _KEY)
 
-    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+    def limit_time(self, time: QueryTime, today: date) -> QueryParams:
+        """Return `freshness`: `pd`, `pw`, `pm`, `py` (24 hours, 7, 31, 365 days), or `YYYY-MM-DDtoYYYY-MM-DD`.
+
+        It is compared with the day on which Brave discovered a page, so pages about a year may be as new as today
+        (https://api-dashboard.search.brave.com/api-reference/web/search/get).
+        """
+        if isinstance(time, int):
+            return {"freshness": f"{time}-01-01to{today}"} if FIRST_YEAR <= time <= today.year else EMPTY
+        return {"freshness": "py"} if time else EMPTY
+
+    def find(self, web: WebClient, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         params: QueryParams = {"q": shorten_query(query), "count": min(count, MOST_RESULTS), "result_filter": "web"}
-        reply = ask_engine(web, self.access.url, params)
+        reply = ask_engine(web, self.access.url, {**params, **limits})
         if reply.status == httpx.codes.UNPROCESSABLE_ENTITY:  # also its response to a wrong key
             hint = f"Check {_KEY}: it may be mistyped, or for another plan."
             raise SourceUnavailable("Brave rejects the request.", hint=hint)

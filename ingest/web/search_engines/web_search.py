@@ -17,15 +17,15 @@ from weakref import WeakValueDictionary
 from ingest.chunking import split_page
 from ingest.page_cleanup import describe_error
 from ingest.sandbox import Sandbox
-from ingest.types import Page, SourceUnavailable, UnreadableDocument
+from ingest.types import EMPTY, Page, SourceUnavailable, UnreadableDocument
 from ingest.web.http_reply import format_url
 from ingest.web.public_network import PrivateAddress, PublicTransport, Resolve, resolve_host
 from ingest.web.search_engines.engine import SearchEngine
 from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page, warm_up
-from ingest.web.web_client import RequestPolicy, WebClient
+from ingest.web.web_client import QueryParams, RequestPolicy, WebClient
 from storage.clock import Clock, utc_now
 from storage.database.worker_threads import ThreadPool
-from storage.types import WEB_PREFIX, Document, Hit
+from storage.types import WEB_PREFIX, Document, Hit, QueryTime
 
 T = TypeVar("T")
 MOST_PAGES = 10  # of one search
@@ -80,8 +80,12 @@ class WebSearch:
         self._sandbox.stop()
         self._stack.close()
 
-    async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
+    async def search(
+        self, query: str, pages: int, skip: Collection[str] = (), time: QueryTime = None
+    ) -> tuple[Hit, ...]:
         """Return passages from the beginnings of up to `pages` pages, in the engine's order; skip addresses in `skip`.
+
+        Pages of another time than `time` follow only if the engine knows fewer of that time.
 
         Raises:
             SourceUnavailable: The engine failed, or none of the pages that it found can be read.
@@ -91,8 +95,11 @@ class WebSearch:
         # Started during the engine's search, because starting a process takes longer than reading a page.
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
         warming.add_done_callback(_note_failed_start)
-        named = await self.find(query, SPARE * pages)
-        candidates = enumerate(url for url in named if url not in skip)
+        limits = self._engine.limit_time(time, self._now().date())
+        named = await self.find(query, SPARE * pages, limits)
+        if limits and len(named) < pages:
+            named += await self.find(query, SPARE * pages)
+        candidates = enumerate(url for url in dict.fromkeys(named) if url not in skip)
         read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
 
         async def fill_place() -> None:
@@ -117,12 +124,12 @@ class WebSearch:
             raise SourceUnavailable(message, hint=hint) from outages[0]
         return tuple(hit for place in sorted(read) for hit in read[place])
 
-    async def find(self, query: str, count: int) -> tuple[str, ...]:
+    async def find(self, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         """Return the addresses that the engine finds. Raises `SourceUnavailable`."""
         client, name = self._engine.open_client(), self._engine.name
         try:
             async with asyncio.timeout(self._bounds.seconds):
-                return await self._fetch(client, partial(self._engine.find, client, query, count))
+                return await self._fetch(client, partial(self._engine.find, client, query, count, limits))
         except TimeoutError as error:
             hint = "Check that it is running, or raise seconds in [search_engine] if it is slow."
             raise SourceUnavailable(f"The search engine {name} did not answer in time.", hint=hint) from error

@@ -10,6 +10,7 @@ import pytest
 
 from bot.access import Asker
 from bot.answering.question_answering import answer
+from bot.answering.turn_kit import build_web_search
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
@@ -22,7 +23,7 @@ from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status
 from storage.errors import UnknownCorpus
-from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
+from storage.types import CheckedClaim, Claim, EntryKind, Evidence, Hit, QueryTime, SearchQuery, Verdict
 from tests.bot.desk.corpora_app import CHANNEL, SYSTEMS, RecordedConversation, open_corpora_app, settings
 from tests.ingest.servers.search_engines import Engine, SameProcess
 from tests.ingest.servers.web import Answer, WebServer, of_paths, serve
@@ -83,6 +84,24 @@ async def test_web_is_searched_only_in_its_scope(tmp_path: Path) -> None:
             await asked(app, ELSEWHERE, corpora=(WEB,))
         assert WEB not in raised.value.hint
         assert len(site.requests) == before
+
+
+async def test_time_of_a_query_reaches_the_web_search(tmp_path: Path) -> None:
+    asked_times: tuple[QueryTime, ...] = (None, "recent", 2019)
+    times = list[QueryTime]()
+
+    class Timed(WebSearch):
+        async def search(self, query: str, pages: int, skip: Any = (), time: QueryTime = None) -> tuple[Hit, ...]:
+            times.append(time)
+            return ()
+
+    async with surfing(tmp_path) as (app, _):
+        web = Timed(SearxngEngine(EngineAccess("http://127.0.0.1:9", "Test")), ReadingBounds("Test"))
+        search = build_web_search(replace(app, web=web), (WEB,))
+        assert search
+        for time in asked_times:
+            await search(SearchQuery("kites", time), 1)
+    assert times == [*asked_times]
 
 
 async def test_channel_settings_exclude_the_web(tmp_path: Path) -> None:

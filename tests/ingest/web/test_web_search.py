@@ -15,7 +15,7 @@ from ingest.types import Block, Page, Section, SourceUnavailable
 from ingest.web.search_engines.engine import ENGINES, EngineAccess, list_addresses, normalize_address
 from ingest.web.search_engines.page_beginning import count_tokens, take_beginning
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
-from storage.types import Hit, PassageKind
+from storage.types import Hit, PassageKind, QueryTime
 from tests.ingest.servers.search_engines import KEY, Engine, SameProcess, limited
 from tests.ingest.servers.web import Answer, Request, WebServer, serve
 
@@ -77,6 +77,43 @@ async def test_page_beginnings_become_passages_of_the_web_corpus(kind: str) -> N
         assert "SAY THIS" not in repr(hits)
         assert all(request.headers["user-agent"] == AGENT for request in site.requests)
         assert not any("x-subscription-token" in request.headers for request in site.requests)
+
+
+@pytest.mark.parametrize(("kind", "time", "limit"), [
+    ("searxng", None, ""),
+    ("searxng", "recent", "year"),
+    ("searxng", 2026, "year"),  # this year
+    ("searxng", 2019, ""),  # it knows no such range
+    ("brave", None, ""),
+    ("brave", "recent", "py"),
+    ("brave", 2019, "2019-01-01to2026-11-23"),
+    ("brave", 2027, ""),
+    ("brave", 1850, ""),
+])  # fmt: skip
+async def test_time_of_a_query_limits_the_search(kind: str, time: QueryTime, limit: str) -> None:
+    engine = Engine(kind, ["/1"])
+    with searching(engine, {"/1": page("One.")}) as (web, _):
+        assert texts(await web.search("kites", 1, time=time)) == ["One."]
+        assert engine.times == [limit]
+
+
+@pytest.mark.parametrize(("kind", "limits"), [
+    ("searxng", {"time_range": "recent"}),
+    ("brave", {"freshness": "recent"}),
+    ("brave", {"freshness": "2027-01-01to2026-11-23"}),
+])  # fmt: skip
+async def test_unknown_time_is_refused_by_the_engine(kind: str, limits: Mapping[str, str]) -> None:
+    with searching(Engine(kind), {}) as (web, _), pytest.raises(SourceUnavailable):
+        await web.find("kites", 1, limits)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_pages_of_other_times_follow_if_too_few_are_recent(kind: str) -> None:
+    engine = Engine(kind, ["/old", "/new"], old=("/old",))
+    with searching(engine, {"/old": page("Old."), "/new": page("New.")}) as (web, _):
+        assert texts(await web.search("kites", 1, time="recent")) == ["New."]
+        assert texts(await web.search("kites", 2, time="recent")) == ["New.", "Old."]
+        assert [bool(time) for time in engine.times] == [True, True, False]
 
 
 async def test_unreadable_pages_are_replaced_up_to_the_wanted_number() -> None:

@@ -5,6 +5,7 @@ As in the paper, one speaker mentions an interest, and the other looks up facts 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -95,6 +96,52 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
     talk, web = question(ASKED, *TALK), Web(PAGES)
     await run(answer, talk, HANDBOOK, Limits(pages=pages), llm=llm, supports=reads_alike, web=web)
     assert (sorted(web.queries), set(web.counts)) == (["Carniolan bees", "swarm trap"], shares)
+
+
+def dated(text: str, key: str, year: int | None = None) -> Hit:
+    page = web_page(text, key)
+    return replace(page, document=replace(page.document, date=datetime(year, 5, 1, tzinfo=UTC) if year else None))
+
+
+NEWEST = (
+    dated("Carniolan bees swarmed early in spring 2019.", "a", 2019),
+    dated("Carniolan bees are kept on roofs.", "b"),
+    dated("Carniolan bees swarmed late this spring.", "c", 2026),
+    dated("Bee news: Carniolan bees win a prize.", "d", 2026),
+)
+
+
+async def test_recent_things_are_searched_in_the_news_too_and_ordered_by_date() -> None:
+    """As for the people of the paper, the news come first; then the newest pages, as in corpora."""
+
+    class News(Web):
+        async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+            await super().search(query, k)
+            return NEWEST[3:] if query.text.endswith("news") else NEWEST[:k]
+
+    llm, web = ScriptedLLM(script(query="Search: yes\nQuery: Carniolan bees\nTime: recent")), News(NEWEST)
+    await asked(llm, web)
+    assert [*zip(web.queries, web.counts, strict=True)] == [("Carniolan bees news", 2), ("Carniolan bees", 3)]
+    shown = [hit.passage.text for hit in NEWEST]
+    order = sorted(shown, key=llm.asked("draft").index)
+    assert order == [shown[3], shown[0], shown[2], shown[1]]  # the undated page is last
+
+
+@pytest.mark.parametrize(
+    ("query", "time", "pages"), [("bee news", "recent", 5), ("bees", "2019", 5), ("bees", "recent", 1)]
+)
+async def test_one_search_is_enough(query: str, time: str, pages: int) -> None:
+    llm, web = ScriptedLLM(script(query=f"Search: yes\nQuery: {query}\nTime: {time}")), Web(NEWEST)
+    talk = question(ASKED, *TALK)
+    await run(answer, talk, HANDBOOK, Limits(pages=pages), llm=llm, supports=reads_alike, web=web)
+    assert (web.queries, web.counts) == ([query], (pages,))
+
+
+async def test_pages_that_name_the_year_come_first() -> None:
+    llm = ScriptedLLM(script(query="Search: yes\nQuery: Carniolan bees\nTime: 2019"))
+    await asked(llm, Web(NEWEST[::-1]))
+    prompt = llm.asked("draft")
+    assert all(prompt.index(NEWEST[0].passage.text) < prompt.index(hit.passage.text) for hit in NEWEST[1:])
 
 
 @pytest.mark.parametrize("text", ["Thanks a lot!", ASKED])
