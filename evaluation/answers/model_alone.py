@@ -26,24 +26,11 @@ class UncheckedReply:
     cost: float | None = None
 
 
-async def ask_alone(
-    talk: Conversation,
-    llm: LLM,
-    *,
-    now: datetime,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-) -> UncheckedReply:
+async def ask_alone(talk: Conversation, llm: LLM, *, now: datetime) -> UncheckedReply:
     """Return a model's reply to the last turns of a conversation, in one call. Raises any `PipelineError`."""
     steps = list[Step]()
-    prompter = Prompter(
-        llm,
-        BudgetMeter(),
-        note=lambda step, _: steps.append(step),
-        now=now,
-        random=Random(0),
-        student=limits.student,
-    )
-    seen = Conversation(talk.turns[-limits.turns :])
+    prompter = Prompter(llm, BudgetMeter(), note=lambda step, _: steps.append(step), now=now, random=Random(0))
+    seen = Conversation(talk.turns[-Limits().turns :])
     reply = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
     read, written = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
     costs = [step.facts.get("cost") for step in steps]

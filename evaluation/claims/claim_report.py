@@ -198,12 +198,10 @@ _SEED = 7
 def claims(
     context: typer.Context,
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files of labelled claims, or folders; default: $FOOTNOTE_DATA/claims."),
+        list[Path] | None, typer.Argument(help="Files of labelled claims, or folders; default: $FOOTNOTE_DATA/claims.")
     ] = None,
     verifier: Annotated[
-        list[str] | None,
-        typer.Option(help=f"The verifiers: {', '.join(VERIFIERS)}; {JUDGE} only if named."),
+        list[str] | None, typer.Option(help=f"The verifiers: {', '.join(VERIFIERS)}; {JUDGE} only if named.")
     ] = None,
     form: Annotated[
         str, typer.Option(help=f"The files' format, if their first row does not show it: {', '.join(CLAIM_FORMATS)}.")

@@ -42,8 +42,7 @@ def dialogues(
     every: Annotated[bool, typer.Option("--all", help="Every system.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Also ask the model alone, unchecked.")] = False,
     model: Annotated[
-        list[str] | None,
-        typer.Option(help="A model of the configured server; scripted or simulated for none."),
+        list[str] | None, typer.Option(help="A model of the configured server; scripted or simulated for none.")
     ] = None,
     user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; default from settings.")] = "",
     judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; default from settings.")] = "",

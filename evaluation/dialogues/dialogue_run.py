@@ -210,8 +210,8 @@ def build_turn(
         knowledge: The texts of all passages that were found.
     """
     answered, usage = done.answer, done.usage
-    refined = any(step.get("template") in {"feedback", "refine"} for step in steps)
-    drafts = [str(step.get("reply", "")) for step in steps if step["stage"] == "draft"]
+    versions = [str(step["facts"]["draft"]) for step in steps if step.get("template") == "feedback"]
+    versions += [step["reply"] for step in steps if step.get("template") == "refine" and not step.get("error")]
     claims = [TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in answered.claims]
     return DialogueTurn(
         user,
@@ -233,8 +233,9 @@ def build_turn(
         knowledge,
         tuple(sorted(claims, key=astuple)),
         bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),
-        draft=drafts[0] if refined and drafts else "",
-        candidates=len(drafts),
+        draft=versions[0] if versions else "",
+        refined=versions[-1] if versions else "",
+        candidates=sum(step["stage"] == "draft" for step in steps),
         calls=usage.llm_calls,
         rounds=usage.llm_rounds,
         prompt_tokens=usage.prompt_tokens,

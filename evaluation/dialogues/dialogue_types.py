@@ -69,7 +69,8 @@ class DialogueTurn:
     claims: tuple[TurnClaim, ...] = ()  # sorted: concurrent checks end in any order
     withheld: int = 0  # sentences that the gate stopped, including those replaced by quotations
     bullets: int = 0  # statements extracted from passages
-    draft: str = ""  # the reply before its refinement; empty if it was not refined
+    draft: str = ""  # before its refinement; empty if the system refines none
+    refined: str = ""  # the draft after its refinement, before the gate; the draft if it was good
     candidates: int = 0  # how many drafts were written
     calls: int = 0
     rounds: int = 0  # consecutive calls; concurrent ones count once
@@ -126,9 +127,8 @@ class JudgedTurn:
     non_repetitive: int | None = None
     temporally_correct: int | None = None  # 0 or 1
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the name of the scale
-    draft_scores: Mapping[str, int] = field(
-        default_factory=dict
-    )  # of the reply before its refinement, if it was refined
+    draft_scores: Mapping[str, int] = field(default_factory=dict)  # of the draft before its refinement
+    refined_scores: Mapping[str, int] = field(default_factory=dict)  # of the draft after it
     citations: CitationCounts = CitationCounts()
     abstained: bool = False
     answerable: bool | None = None  # whether passages of the corpora answer the user; None if not judged

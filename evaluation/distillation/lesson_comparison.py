@@ -155,15 +155,9 @@ _MEANS: Mapping[str, tuple[str, Callable[[StudentReply], float | None], str]] = 
 
 def _render(figures: Sequence[Mapping[str, Any]]) -> str:
     head = ("template", "lessons", *(title for title, _, _ in _MEANS.values()), "no reply")
+    forms = {name: form for name, (_, _, form) in _MEANS.items()}
+    means = ([format_figure(figure[name], form) for name, form in forms.items()] for figure in figures)
+    ends = ((figure["template"], figure["lessons"], figure["no_reply"]) for figure in figures)
     return render_table(
-        head,
-        [
-            (
-                figure["template"],
-                figure["lessons"],
-                *(format_figure(figure[name], form) for name, (_, _, form) in _MEANS.items()),
-                figure["no_reply"],
-            )
-            for figure in figures
-        ],
+        head, [(name, count, *cells, lost) for (name, count, lost), cells in zip(ends, means, strict=True)]
     )

@@ -1,14 +1,15 @@
 """Export lessons from the record as chat messages for training: `footnote distil export`.
 
-Only turns for which the settings give consent are exported. Turns that cite the same document, or belong to the same
-conversation, have the same topic, and all lessons of a topic are in the same split.
+Only turns for which the settings give consent are exported. Turns of the same conversation, or that cite the same
+document, have the same topic, and all lessons of a topic are in the same split. If documents join nearly all
+conversations, each conversation is a topic.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -34,6 +35,9 @@ from pipeline.errors import UnreadableReply
 from storage.record.record_search import EVERY_TURN
 
 SPLITS = {"train": 0.8, "validation": 0.1, "test": 0.1}
+HELD_OUT = 0.05  # the least share of conversations that are not for training, as in WikiChat's paper
+BY_PAGE = "conversation and cited page"
+BY_TALK = "conversation alone, as pages join nearly all: held-out lessons may cite pages of training"
 MANIFEST = "manifest.json"
 PAGE = 200
 
@@ -45,6 +49,7 @@ class Export:
     lessons: Mapping[str, tuple[Lesson, ...]]
     left_out: Counter[str]
     turns: int  # the number of turns that lessons were made from
+    splits: str  # how they were joined into topics
 
 
 def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
@@ -62,41 +67,44 @@ def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
     return ""
 
 
-def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
-    """Return the split of each turn by its id. The shares are as near to `SPLITS` as whole topics allow."""
-    topics = _Topics()
-    for turn in turns:
-        keys = [f"{corpus}/{key}" for corpus, key in turn.cited]
-        topics.join(f"turn {turn.summary.turn_id}", f"talk {(*turn.earlier, turn.question)[0]}", *keys)
-    grouped = dict[str, list[str]]()
-    for turn in turns:
-        grouped.setdefault(topics.find(f"turn {turn.summary.turn_id}"), []).append(turn.summary.turn_id)
-    groups = sorted(grouped.values())
-    Random(seed).shuffle(groups)
-    groups.sort(key=len, reverse=True)  # large groups first, while there is room for them
-    sizes, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
+def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> tuple[Mapping[str, str], str]:
+    """Return the split of each turn by its id, and what joined turns into topics.
+
+    The shares are as near to `SPLITS` as whole topics allow. Raises `EvaluationError` if nothing can be held out.
+    """
+    talks = {turn.summary.turn_id: (*turn.earlier, turn.question)[0] for turn in turns}
+    pages = {turn.summary.turn_id: turn.cited for turn in turns}
+    for joined in (BY_PAGE, BY_TALK):
+        topics = list[tuple[set[object], list[str]]]()  # the conversations and pages of each, and its turns
+        for turn_id in sorted(talks):
+            keys: set[object] = {talks[turn_id], *(pages[turn_id] if joined == BY_PAGE else ())}
+            members = [turn_id]
+            for topic in [topic for topic in topics if not keys.isdisjoint(topic[0])]:
+                topics.remove(topic)
+                keys, members = keys | topic[0], members + topic[1]
+            topics.append((keys, members))
+        groups = [members for _, members in topics]
+        placed = _place_groups(groups, len if joined == BY_PAGE else lambda _: 1, Random(seed))
+        held_out = {talks[turn_id] for turn_id, split in placed.items() if split != "train"}
+        if len(held_out) >= HELD_OUT * len({*talks.values()}):
+            return placed, joined
+    raise EvaluationError(
+        f"The {len(turns)} turns with lessons are one conversation, so none can be held out from training.",
+        hint="Export again when another conversation has lessons.",
+    )
+
+
+def _place_groups(groups: list[list[str]], weigh: Callable[[list[str]], int], random: Random) -> dict[str, str]:
+    """Return the split of each member. If there are several groups, one at least is held out."""
+    random.shuffle(groups)
+    groups.sort(key=weigh, reverse=True)  # large groups first, while there is room for them
+    left, placed = {name: share * sum(map(weigh, groups)) for name, share in SPLITS.items()}, dict[str, str]()
     for group in groups:
-        split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - sizes[name])
-        sizes[split] += len(group)
+        must_hold = group is groups[-1] and {*placed.values()} == {"train"}
+        split = "test" if must_hold else max(left, key=left.__getitem__)
+        left[split] -= weigh(group)
         placed.update(dict.fromkeys(group, split))
     return placed
-
-
-@dataclass
-class _Topics:
-    """Disjoint sets of keys, each of which is represented by one of its keys."""
-
-    parents: dict[str, str] = field(default_factory=dict)
-
-    def find(self, key: str) -> str:
-        while (parent := self.parents.setdefault(key, key)) != key:
-            self.parents[key] = self.parents[parent]
-            key = parent
-        return key
-
-    def join(self, first: str, *others: str) -> None:
-        for other in others:
-            self.parents[self.find(other)] = self.find(first)
 
 
 async def collect_export(records: Records, consent: DistillationSettings, seed: int) -> Export:
@@ -111,42 +119,41 @@ async def collect_export(records: Records, consent: DistillationSettings, seed: 
             elif turn:
                 chosen.append(turn)
         query = replace(query, before=page[-1].seq)
-    splits = split_by_topic(chosen, seed)
-    lessons: dict[str, list[Lesson]] = {name: [] for name in SPLITS}
+    lessons = list[Lesson]()
     for turn in sorted(chosen, key=lambda turn: turn.summary.seq):
         passages = await records.manifest.recall({*turn.found}, {*turn.found.values()})
         for made in make_lessons(turn, passages, seed):
             if isinstance(made, LeftOut):
                 left_out[f"calls of {made.template}: {made.reason}"] += 1
             else:
-                lessons[splits[made.turn_id]].append(made)
+                lessons.append(made)
     kept, unclean = _remove_identities(lessons, chosen)
-    return Export(kept, left_out + unclean, len(chosen))
+    taught = {lesson.turn_id for lesson in kept}
+    splits, joined = split_by_topic([turn for turn in chosen if turn.summary.turn_id in taught], seed)
+    parts = {name: tuple(lesson for lesson in kept if splits[lesson.turn_id] == name) for name in SPLITS}
+    return Export(parts, left_out + unclean, len(chosen), joined)
 
 
 def _remove_identities(
-    lessons: Mapping[str, Iterable[Lesson]], turns: Sequence[RecordedTurn]
-) -> tuple[dict[str, tuple[Lesson, ...]], Counter[str]]:
+    lessons: Iterable[Lesson], turns: Sequence[RecordedTurn]
+) -> tuple[Sequence[Lesson], Counter[str]]:
     named = build_name_pattern(
         {name for turn in turns for name in (turn.summary.asker_name, turn.summary.channel_name)}
         | find_own_names(text for turn in turns for text in (turn.question, *turn.earlier)),
         {part for turn in turns for name in (turn.summary.asker, turn.summary.channel) for part in _split_id(name)},
     )
-    left_out, kept = Counter[str](), dict[str, tuple[Lesson, ...]]()
-    for split, split_lessons in lessons.items():
-        clean = list[Lesson]()
-        for lesson in split_lessons:
-            anonymous = remove_identities(lesson, named)
-            try:
-                read_lesson(anonymous)
-            except UnreadableReply:
-                left_out[f"calls of {lesson.template}: it cannot be read without names"] += 1
-                continue
-            if any(find_identities(f"{anonymous.input}\n{anonymous.output}", named)):
-                left_out[f"calls of {lesson.template}: it still identifies the asker"] += 1
-                continue
-            clean.append(anonymous)
-        kept[split] = tuple(clean)
+    left_out, kept = Counter[str](), list[Lesson]()
+    for lesson in lessons:
+        anonymous = remove_identities(lesson, named)
+        try:
+            read_lesson(anonymous)
+        except UnreadableReply:
+            left_out[f"calls of {lesson.template}: it cannot be read without names"] += 1
+            continue
+        if any(find_identities(f"{anonymous.input}\n{anonymous.output}", named)):
+            left_out[f"calls of {lesson.template}: it still identifies the asker"] += 1
+            continue
+        kept.append(anonymous)
     return kept, left_out
 
 
@@ -170,6 +177,7 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
     manifest = {
         **about,
         "turns": export.turns,
+        "splits": export.splits,
         "files": files,
         "quoted": dict(sorted(quoted.items())),
         "left_out": dict(sorted(export.left_out.items())),
@@ -242,7 +250,7 @@ def _render(manifest: Mapping[str, Any]) -> str:
     rows = [(name, *(file["templates"].get(name, 0) for file in manifest["files"].values())) for name in templates]
     table = render_table(("lessons", *manifest["files"]), rows)
     left = "\n".join(f"{count} {reason}" for reason, count in manifest["left_out"].items())
-    return f"{table}\n\nFrom {manifest['turns']} turns. Left out:\n{left or 'nothing'}"
+    return f"{table}\n\nFrom {manifest['turns']} turns, split by {manifest['splits']}. Left out:\n{left or 'nothing'}"
 
 
 EPILOG = format_examples("footnote distil export lessons/")

@@ -5,20 +5,15 @@ the whole is 1. So every figure is a share, with an interval and a test over dia
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import pstdev
+from typing import Any
 
 from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedTurn, TopicKind
 from evaluation.dialogues.run_folder import TurnKey
-from evaluation.reports.significance import (
-    Interval,
-    PairedTest,
-    adjust_for_many,
-    compare_paired,
-    estimate_share,
-)
-from evaluation.reports.word_measures import bleu4, f1
+from evaluation.reports.significance import Interval, PairedTest, adjust_for_many, compare_paired, estimate_share
+from evaluation.reports.word_measures import bleu4, drop_marks, f1
 from storage.types import Verdict
 
 ALL = "all"
@@ -97,16 +92,6 @@ def _score(scale: str) -> Take:
     return _mean(lambda _, judged: getattr(judged, scale))
 
 
-def _gain(scale: str) -> Take:
-    """Return a function that takes from each turn how much higher the reply is graded than its draft."""
-
-    def subtract(_: DialogueTurn, judged: JudgedTurn) -> float | None:
-        after, before = getattr(judged, scale), judged.draft_scores.get(scale)
-        return None if after is None or before is None else after - before
-
-    return _mean(subtract)
-
-
 def _abstained(*, answerable: bool) -> Take:
     """Return a function that measures abstentions among the turns that are, or are not, `answerable`."""
     return _mean(lambda _, judged: judged.abstained if judged.answerable is answerable else None)
@@ -122,7 +107,7 @@ def _model_claims(turn: DialogueTurn) -> list[Verdict]:
 
 def _overlap(turn: DialogueTurn, _: JudgedTurn) -> float | None:
     quotes = [passage.quote or passage.text for passage in turn.passages]
-    return f1(turn.reply, " ".join(quotes)) if quotes else None
+    return f1(drop_marks(turn.reply), " ".join(quotes)) if quotes else None
 
 
 FACTUAL = Measure(
@@ -134,10 +119,9 @@ _TITLES = {"relevant": "Relevant", "informational": "Informational", "natural": 
 }
 SCALES = tuple(Measure(scale, title, "", _score(scale)) for scale, title in _TITLES.items())
 TEMPORAL = Measure("temporal", "Temporal", "%", _score("temporally_correct"))
-GAINS = (
-    *(Measure(f"{scale}_gain", title, "", _gain(scale)) for scale, title in _TITLES.items()),
-    Measure("temporally_correct_gain", "Temporal", "%", _gain("temporally_correct")),
-)
+GAINS = tuple(replace(scale, name=f"{scale.name}_gain", unit="") for scale in (*SCALES, TEMPORAL))
+"""The scales, for turns of `split_steps`."""
+STEPS = ("refinement", "gate")
 COSTS = (
     Measure("claim_cost", "Cost a claim", "", _per_claim(lambda turn: turn.cost), higher_is_better=False),
     Measure("claim_seconds", "Seconds a claim", "s", _per_claim(_seconds), higher_is_better=False),
@@ -279,6 +263,26 @@ def compare_runs(
                 yield arm, what, old, new, _test(later, earlier, what, seed)
 
 
-def score_refinement(dialogues: Sequence[MeasuredDialogue]) -> float | None:
-    """Return the BLEU-4 of replies against their drafts, from 0 to 1; None if there are no drafts."""
-    return bleu4([(turn.reply, turn.draft) for dialogue in dialogues for turn, _ in dialogue.turns if turn.draft])
+def score_steps(dialogues: Sequence[MeasuredDialogue]) -> Mapping[str, float]:
+    """Return the BLEU-4 of refined drafts and of replies, each against the text before; empty if none was refined."""
+    turns = [turn for dialogue in dialogues for turn, _ in dialogue.turns if turn.refined]
+    texts = [tuple(map(drop_marks, (turn.draft, turn.refined, turn.reply))) for turn in turns]
+    return {STEPS[at]: bleu4([(text[at + 1], text[at]) for text in texts]) for at in (0, 1) if texts}
+
+
+def split_steps(dialogue: MeasuredDialogue) -> Iterator[MeasuredDialogue]:
+    """Yield the refined turns of a dialogue for each step, graded by how much better the step made them."""
+    graded = [(turn, _list_grades(judged)) for turn, judged in dialogue.turns if judged.refined_scores]
+    for place, step in enumerate(STEPS):
+        gains = ((turn, _subtract(grades[place + 1], grades[place])) for turn, grades in graded)
+        yield replace(dialogue, arm=Arm(f"{dialogue.arm}, {step}", ""), turns=tuple(gains))
+
+
+def _list_grades(judged: JudgedTurn) -> tuple[Mapping[str, int], ...]:
+    own = {scale: getattr(judged, scale) for scale in (*_TITLES, "temporally_correct")}
+    return judged.draft_scores, judged.refined_scores, {scale: own[scale] for scale in own if own[scale] is not None}
+
+
+def _subtract(after: Mapping[str, int], before: Mapping[str, int]) -> JudgedTurn:
+    gains: dict[str, Any] = {scale: after[scale] - before[scale] for scale in after if scale in before}
+    return JudgedTurn(**gains)

@@ -44,8 +44,9 @@ from evaluation.reports.run_figures import (
     list_arms,
     list_kinds,
     measure,
-    score_refinement,
+    score_steps,
     select,
+    split_steps,
 )
 from evaluation.reports.significance import SIGNIFICANT
 
@@ -209,13 +210,14 @@ def _write_tables(
         for arm in list_arms(dialogues)
     )
     yield render_table(("system", *kinds), claims)
-    if refined := [(arm, score) for arm in list_arms(dialogues) if (score := score_refinement(select(dialogues, arm)))]:
+    scored = ((arm, score_steps(select(dialogues, arm))) for arm in list_arms(dialogues))
+    if rows := [(f"{arm}, {step}", f"{100 * scores[step]:.1f}") for arm, scores in scored for step in scores]:
         yield "## Refinement"
-        yield "As WikiChat's table 14: BLEU-4 of the reply, with the draft before its refinement as the reference."
-        yield render_table(("system", "BLEU-4"), [(arm, f"{100 * score:.1f}") for arm, score in refined])
-    if graded := [dialogue for dialogue in dialogues if any(judged.draft_scores for _, judged in dialogue.turns)]:
-        yield "As WikiChat's table 15: how much better replies are graded than the drafts that they were refined from."
-        yield _tabulate(graded, GAINS, seed)
+        yield "As WikiChat's table 14, without citations: BLEU-4 with the text before the step as the reference."
+        yield render_table(("step", "BLEU-4"), rows)
+    if steps := [step for dialogue in dialogues for step in split_steps(dialogue) if step.turns]:
+        yield "As WikiChat's table 15: how much better a text is graded than before the step."
+        yield _tabulate(steps, GAINS, seed)
     yield "## Citations and knowledge"
     yield "Sentences that their citations support, needed citations, and words in common with the cited passages."
     yield _tabulate(dialogues, (*CITATIONS, FAILED), seed, kinds=(ALL,))

@@ -10,10 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from evaluation.reports.libraries import import_measures
+from pipeline.replies.citation_marks import strip_marks
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _WORD = re.compile(r"[^\W_]+")
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+MAX_MARK = 100  # the highest number of a citation
+
+
+def drop_marks(text: str) -> str:
+    """Return a text without its citation marks, whose numbers differ between a draft and its reply."""
+    return strip_marks(text, MAX_MARK)[0]
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -30,9 +39,7 @@ def f1(reply: str, reference: str) -> float:
     return 2 * common / (first.total() + second.total()) if common else 0.0
 
 
-def bleu4(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the BLEU-4 of all (reply, reference) pairs taken together; None if there are none."""
-    if not pairs:
-        return None
-    replies, references = [reply for reply, _ in pairs], [reference for _, reference in pairs]
+def bleu4(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the BLEU-4 of all (reply, reference) pairs taken together."""
+    replies, references = zip(*pairs, strict=True)
     return float(import_measures("sacrebleu").corpus_bleu(replies, [references]).score / 100)

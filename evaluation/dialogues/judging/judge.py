@@ -18,9 +18,9 @@ from evaluation.dialogues.dialogue_types import (
     ShownPassage,
 )
 from evaluation.dialogues.judging.judge_replies import ANSWERED, MAX_REASONING, SCALES, Grade, grade_format
+from evaluation.reports.word_measures import drop_marks
 from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.kit import Ask
-from pipeline.replies.citation_marks import strip_marks
 from pipeline.replies.stage_replies import claims_format, query_format
 from pipeline.stages.claim_check import request_verification
 from pipeline.stages.concurrency import gather_all, open_task_group
@@ -33,7 +33,6 @@ from storage.types import Document, Evidence, Hit, Passage, Verdict
 T = TypeVar("T")
 FindPassages = Callable[[str, int], Awaitable[tuple[Hit, ...]]]
 """Returns the passages nearest to a text, at most this number."""
-MAX_MARK = 100  # the highest note number in a draft
 EVIDENCE = 5  # passages that a claim is compared with
 UNCHECKED = "unchecked"  # the status of a reply of the model alone
 _CLAIMING = {Status.ANSWERED.value, UNCHECKED}
@@ -64,20 +63,20 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
     if turn.status not in _GRADED:
         return JudgedTurn(failure=f"the turn {turn.status}, so it has no reply to judge")
     stated = turn.status in _CLAIMING
-    reply, _ = strip_marks(turn.reply, len(turn.passages))
-    draft, _ = strip_marks(turn.draft, MAX_MARK)
+    reply, draft, refined = map(drop_marks, (turn.reply, turn.draft, turn.refined))
     async with open_task_group() as group:
         claims = group.create_task(_judge_claims(talk, reply, calls)) if stated else None
         citations = group.create_task(_count_citations(talk, turn, calls))
-        graded = group.create_task(_grade_all(talk, reply, calls))
-        drafted = group.create_task(_grade_all(talk, draft, calls)) if stated and draft else None
+        texts = filter(None, (reply, draft, refined) if stated else (reply,))
+        graded = {text: group.create_task(_grade_all(talk, text, calls)) for text in dict.fromkeys(texts)}
         answerable = group.create_task(_judge_answerable(talk, calls)) if turn.status == Status.ABSTAINED else None
-    grades = graded.result()
+    scores = {text: {scale: one.score for scale, one in task.result().items()} for text, task in graded.items()}
     return JudgedTurn(
         claims.result() if claims else (),
-        **{scale: grade.score for scale, grade in grades.items()},
-        reasons={scale: grade.reasoning for scale, grade in grades.items()},
-        draft_scores={scale: grade.score for scale, grade in drafted.result().items()} if drafted else {},
+        **scores[reply],
+        reasons={scale: grade.reasoning for scale, grade in graded[reply].result().items()},
+        draft_scores=scores.get(draft, {}),
+        refined_scores=scores.get(refined, {}),
         citations=citations.result(),
         abstained=turn.status == Status.ABSTAINED,
         answerable=answerable.result() if answerable else None,

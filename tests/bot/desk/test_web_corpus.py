@@ -92,6 +92,7 @@ async def test_time_of_a_query_reaches_the_web_search(tmp_path: Path) -> None:
 
     class Timed(WebSearch):
         async def search(self, query: str, pages: int, skip: Any = (), time: QueryTime = None) -> tuple[Hit, ...]:
+            del query, pages, skip
             times.append(time)
             return ()
 

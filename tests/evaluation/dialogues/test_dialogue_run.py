@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bot.settings.tables.settings_tables import LimitSettings
+from bot.types import TurnResult
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_run import DialogueRun, build_history, plan_dialogues
+from evaluation.dialogues.dialogue_run import DialogueRun, build_history, build_turn, plan_dialogues
 from evaluation.dialogues.dialogue_types import TopicKind
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
@@ -31,6 +32,7 @@ from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
 from pipeline.llm.model_settings import Price
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
+from pipeline.types import Answer, Status, Usage
 from tests.handbook import copy_home
 
 OPTIONS = RunOptions(systems=("retrieve-then-generate",), alone=True, models=("scripted",), count=1, turns=2)
@@ -226,6 +228,28 @@ def test_labels_and_quotation_marks_around_a_user_message_are_removed(reply, mes
 def test_invalid_message_is_unreadable(reply):
     with pytest.raises(UnreadableReply):
         parse_message(reply)
+
+
+CRITICISM = {"stage": "refine", "template": "feedback", "facts": {"draft": "It is long [2]. It is old [4]."}}
+REWRITTEN = {"stage": "refine", "template": "refine", "facts": {}, "reply": "It is 90 metres long [2]."}
+
+
+@pytest.mark.parametrize(
+    ("steps", "refined"),
+    [
+        ([CRITICISM, REWRITTEN], "It is 90 metres long [2]."),
+        ([CRITICISM], "It is long [2]. It is old [4]."),
+        ([CRITICISM, REWRITTEN | {"reply": "", "error": "ModelUnavailable"}], "It is long [2]. It is old [4]."),
+        ([CRITICISM, REWRITTEN, {"stage": "draft", "reply": "Once more [1]."}], "It is 90 metres long [2]."),
+    ],
+)
+def test_refined_draft_is_stored_as_it_was_before_the_gate(steps, refined):
+    """The draft is the one that was criticised, not an attempt before it."""
+    drafted = {"stage": "draft", "template": "draft", "facts": {}, "reply": "It is"}
+    done = TurnResult("a", Answer(Status.ANSWERED), "It is 90 metres long. [1]", "wikichat", "m", Usage(), 1.0)
+    turn = build_turn("How long?", done, [drafted, *steps], ())
+    assert (turn.draft, turn.refined) == ("It is long [2]. It is old [4].", refined)
+    assert build_turn("How long?", done, [drafted], ()).refined == ""
 
 
 @pytest.mark.parametrize("template", sorted(file.stem for file in PROMPTS.glob("[a-z]*.j2")))

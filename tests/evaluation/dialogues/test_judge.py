@@ -119,14 +119,17 @@ async def test_unreachable_judge_raises():
         await judge(reply(("The pier is old.", (2,))), FakeJudge(natural=ModelUnavailable("gone")))
 
 
-async def test_refined_reply_and_its_draft_are_both_graded():
-    refined = replace(reply(("The pier is old.", (2,))), draft="The pier is old [12].")
+async def test_draft_its_refinement_and_the_reply_are_graded():
+    """Texts that differ in their marks alone are graded once."""
+    draft = replace(reply(("The pier is old.", (2,))), draft="The old pier [12].", refined="The pier is old [12].")
     judged_by = FakeJudge()
-    judged, _ = await judge(refined, judged_by)
-    assert judged.draft_scores == dict.fromkeys(SCALES, 1)
+    judged, _ = await judge(draft, judged_by)
+    assert judged.draft_scores == judged.refined_scores == dict.fromkeys(SCALES, 1)
     assert sum(stage == "grade" for stage, _ in judged_by.asked) == 2 * len(SCALES)
-    plain, _ = await judge(replace(refined, draft=""))
-    assert plain.draft_scores == {}
+    await judge(replace(draft, refined="It is old."), judged_by)
+    assert sum(stage == "grade" for stage, _ in judged_by.asked) == 5 * len(SCALES)
+    plain, _ = await judge(replace(draft, draft="", refined=""))
+    assert (plain.draft_scores, plain.refined_scores) == ({}, {})
 
 
 async def test_failed_turn_is_not_judged():

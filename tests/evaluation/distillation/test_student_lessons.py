@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from bot.settings.tables.record_settings import DistillationSettings
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_record_database
+from evaluation import EvaluationError
 from evaluation.answers.question_sets import read_exam
 from evaluation.answers.system_comparison import compare_systems
 from evaluation.cli import distil
@@ -22,6 +23,8 @@ from evaluation.distillation.deidentification import (
     remove_identities,
 )
 from evaluation.distillation.lesson_export import (
+    BY_PAGE,
+    BY_TALK,
     MANIFEST,
     SPLITS,
     collect_export,
@@ -194,15 +197,25 @@ def test_turns_without_consent_are_refused(about, refusal):
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=40), st.integers(0, 3))
-def test_documents_and_conversations_stay_in_one_split(asked, seed):
+def test_topics_stay_in_one_split(asked, seed):
+    """If documents join nearly all conversations, only a conversation stays in one split."""
     turns = [
         record_turn(cites=f"{page}.md", question=f"question {talk}", turn_id=f"t{place}")
         for place, (page, talk) in enumerate(asked)
     ]
-    splits = split_by_topic(turns, seed)
-    assert splits == split_by_topic(turns, seed)
+    talks = {turn.question for turn in turns}
+    if len(talks) == 1:
+        with pytest.raises(EvaluationError, match="one conversation"):
+            split_by_topic(turns, seed)
+        return
+    splits, joined = split_by_topic(turns, seed)
+    assert (splits, joined) == split_by_topic(turns, seed)
     assert set(splits.values()) <= SPLITS.keys()
-    for key in (lambda turn: turn.cited, lambda turn: turn.question):
+    held_out = {turn.question for turn in turns if splits[turn.summary.turn_id] != "train"}
+    assert len(held_out) >= 0.05 * len(talks)
+    assert held_out < talks or not talks
+    keys = (lambda turn: turn.question, lambda turn: turn.cited)
+    for key in keys if joined == BY_PAGE else keys[:1]:
         for turn in turns:
             same = {splits[other.summary.turn_id] for other in turns if key(other) == key(turn)}
             assert len(same) == 1
@@ -210,8 +223,19 @@ def test_documents_and_conversations_stay_in_one_split(asked, seed):
 
 def test_splits_have_their_parts():
     turns = [record_turn(cites=f"{place}.md", question=f"q{place}", turn_id=f"t{place}") for place in range(100)]
-    sizes = [list(split_by_topic(turns, 1).values()).count(name) for name in SPLITS]
-    assert sizes == [80, 10, 10]
+    splits, joined = split_by_topic(turns, 1)
+    assert [[*splits.values()].count(name) for name in SPLITS] == [80, 10, 10]
+    assert joined == BY_PAGE
+
+
+def test_conversations_are_held_out_although_a_page_joins_all():
+    """One page that nearly everyone asks about would otherwise leave nothing to test a student with."""
+    turns = [record_turn(cites="leave.md", question=f"q{place % 15}", turn_id=f"t{place}") for place in range(43)]
+    splits, joined = split_by_topic(turns, 0)
+    held_out = {turn.question for turn in turns if splits[turn.summary.turn_id] != "train"}
+    assert joined == BY_TALK
+    assert len(held_out) == 3
+    assert {splits[turn.summary.turn_id] for turn in turns} == {*SPLITS}
 
 
 NAMED = build_name_pattern(("Ada Lovelace", "harbour-watch"), ("U0123ABCD", "T1"))
@@ -265,6 +289,8 @@ async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_p
 
     assert json.loads((tmp_path / "lessons" / MANIFEST).read_text("utf-8")) == manifest
     assert manifest["turns"] == 4
+    assert manifest["splits"] in {BY_PAGE, BY_TALK}
+    assert 0 < manifest["files"]["train"]["lessons"] < sum(file["lessons"] for file in manifest["files"].values())
     read = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
     exported = [lesson for lessons in read.values() for lesson in lessons]
     assert {lesson.template for lesson in exported} >= {

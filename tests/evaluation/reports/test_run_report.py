@@ -22,6 +22,7 @@ from evaluation.reports.run_figures import (
     Arm,
     join_judgements,
     measure,
+    score_steps,
     select,
 )
 from evaluation.reports.run_report import build_figures, enter_run, write_report
@@ -177,10 +178,27 @@ def test_plot_states_its_values_as_text_for_screen_readers():
 def test_report_compares_refined_replies_with_drafts(tmp_path: Path) -> None:
     """Like table 15, the report has grades of the reply minus those of the draft, if drafts were refined."""
     plain = (judged(S), judged(S), judged(S))
-    refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])
-    write_report(write_run(tmp_path / "refined", refined, plain))
+    scores = {"draft_scores": {"relevant": 2, "natural": 4, "temporally_correct": 0}}
+    refined = judged(S, **scores, refined_scores={"relevant": 5, "temporally_correct": 1})
+    write_report(write_run(tmp_path / "refined", (refined, *plain[1:]), plain))
     text = (tmp_path / "refined" / "report.md").read_text()
     assert "As WikiChat's table 15" in text
-    assert "| head | good · m | 2 | – | – | – | 100.0" in text
+    assert "| head | good · m, refinement | 3 | – | – | – | 1 |" in text
+    assert "| head | good · m, gate | -1 | – | – | – | 0 |" in text
     write_report(write_run(tmp_path / "plain", plain, plain))
     assert "As WikiChat's table 15" not in (tmp_path / "plain" / "report.md").read_text()
+
+
+def test_words_of_drafts_and_replies_are_compared_without_citation_marks(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(MANIFEST)
+    said = "The pier of the harbour is 90 metres long"
+    turn = replace(TURN, draft=f"{said} [7].", refined=f"{said} [4][7].", reply="It is 90 metres long. [1]")
+    folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), turn)
+    (dialogue,) = join_judgements(folder.read_dialogues(), {})
+    assert measure((dialogue,), CITATIONS[2]).interval.value == pytest.approx(0.8)
+    scores = score_steps((dialogue,))
+    assert scores["refinement"] == pytest.approx(1)
+    assert scores["gate"] < 1
+    write_report(folder)
+    assert "| good · m, refinement | 100.0 |" in (tmp_path / "report.md").read_text()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.reports.word_measures import bleu4, f1, split_words
+from evaluation.reports.word_measures import bleu4, drop_marks, f1, split_words
 
 REPLY = "The cat sat on a mat, quietly."
 REFERENCE = "A cat quietly sat there."
@@ -25,12 +25,16 @@ def test_f1_without_common_words_is_zero(reply, reference):
     assert f1(reply, reference) == 0
 
 
+def test_citation_marks_are_no_words():
+    assert drop_marks("Nine boats [1][12]. Two of 1999 [2, 3].") == "Nine boats. Two of 1999."
+    assert drop_marks("See [2024] and [a].") == "See [2024] and [a]."
+
+
 def test_bleu_equals_the_value_computed_by_hand():
     # Six and five tokens; of its 1- to 4-grams 5/6, 3/5, 2/4, 1/3 are in the reference, which is shorter: no penalty.
     score = bleu4([("one two three four ten five", "one two three four five")])
     assert score == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-4)
     assert bleu4([(REFERENCE, REFERENCE), (REPLY, REPLY)]) == pytest.approx(1)
-    assert bleu4([]) is None
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
