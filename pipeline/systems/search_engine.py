@@ -25,7 +25,6 @@ from pipeline.types import Conversation, Status
 from storage.types import Hit, SearchQuery
 
 NEWS, NEWS_PAGES = "news", 2
-"""The word of the second search for recent things, and how many of its pages come first, as for the paper's people."""
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -50,25 +49,27 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return passages of N pages, in the engine's order and by time. If there are two queries, they share N."""
-    queries = split_query(query)
-    each, odd = divmod(kit.limits.pages, len(queries))
+    """Return passages of N pages, in the engine's order and by time. If there are two queries, they share the N pages.
+
+    For recent things, two of the pages are searched with "news", and come first, as for the people of the paper.
+    """
+    queries, pages = split_query(query), kit.limits.pages
+    is_recent = query.time == "recent" and NEWS not in query.text.casefold().split()
+    if (news := min(NEWS_PAGES, pages // 2)) and kit.engine and is_recent and len(queries) == 1:
+        second = replace(query, text=f"{query.text} {NEWS}")
+        first, others = await gather_all((_search_one(second, news, kit), _search_one(query, pages - news, kit)))
+        return first + others
+    each, odd = divmod(pages, len(queries))
     shares = [max(each + (place < odd), 1) for place in range(len(queries))]
     return take_turns(await gather_all(_search_one(*share, kit) for share in zip(queries, shares, strict=True)))
 
 
 async def _search_one(query: SearchQuery, pages: int, kit: Kit) -> tuple[Hit, ...]:
-    if kit.engine is None:
-        return await retrieve_passages(query, pages, kit)
-    engine, news = kit.engine, min(NEWS_PAGES, pages // 2)
-    if query.time != "recent" or NEWS in query.text.casefold().split():
-        news = 0
-
-    async def ask(text: str, count: int) -> tuple[Hit, ...]:
-        return await engine(replace(query, text=text), count) if count else ()
-
-    rankings = await gather_all((ask(f"{query.text} {NEWS}", news), ask(query.text, pages - news)))
-    return rank_by_time(tuple({hit.passage.id: hit for hits in rankings for hit in hits}.values()), query)
+    return (
+        rank_by_time(await kit.engine(query, pages), query)
+        if kit.engine
+        else await retrieve_passages(query, pages, kit)
+    )
 
 
 ENTRY = SystemEntry(
