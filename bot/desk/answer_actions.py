@@ -53,6 +53,7 @@ from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 MAX_COMMENT = 2_000  # characters of a comment that are stored
 MAX_NAME = 80
 _ROOT_SHOWN = 16  # characters of a checkpoint's root in a receipt
+Opinion = Literal["up", "down", "missed"]  # the last is a negative rating: this is not what the user asked
 _MAX_QUESTIONS = 100  # last questions of a conversation whose sources are listed
 
 
@@ -101,16 +102,15 @@ class AnswerActions:
             text = "" if pages else translate("sources_none", language)
             return EvidenceView(translate("sources_heading", language), "", (), pages, text)
 
-    async def feedback(
-        self, ticket: int, by: Asker, what: Literal["up", "down"], comment: str = "", *, language: str = ""
-    ) -> str:
+    async def feedback(self, ticket: int, by: Asker, what: Opinion, comment: str = "", *, language: str = "") -> str:
         """Record a user's rating of an answer, and return a sentence of thanks. A repeated rating is not recorded."""
         async with self._act(ticket, by, language) as turn:
             if turn.record.result is None:
                 raise turn.denied("acting_later")
             comment = comment.strip()
             stored, known = comment[:MAX_COMMENT], find_opinion(turn.entries, by)
-            if (known.get("what"), known.get("comment")) != (what, stored) and (comment or known.get("what") != what):
+            before = "missed" if known.get("missed") else known.get("what")
+            if (before, known.get("comment")) != (what, stored) and (comment or before != what):
                 await self._record(turn, what, comment=stored)
             return translate("feedback_cut" if stored != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
 

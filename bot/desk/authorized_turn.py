@@ -18,7 +18,9 @@ ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
 
 
 def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
-    body = {"what": what, "by": by.user_id, "where": by.channel_id, **facts}
+    """Return the entry of an action. `missed` is recorded as a negative rating with its reason."""
+    reason = {"missed": True} if what == "missed" else {}
+    body = {"what": "down" if reason else what, "by": by.user_id, "where": by.channel_id, **reason, **facts}
     return LogEntry(turn_id, EntryKind.FEEDBACK, body)
 
 

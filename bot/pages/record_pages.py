@@ -91,7 +91,7 @@ class RecordPages:
     async def rate(self, visit: Visit) -> Response:
         """Record a rating of an answer. Raises `NotFound`."""
         turn_id, what = (await self._find_turn(visit))[0].turn_id, visit.form.get("what", "")
-        if what not in {"up", "down"}:
+        if what not in {"up", "down", "missed"}:
             raise NotFound("There is no such rating.")
         comment = visit.form.get("comment", "").strip()[:MAX_COMMENT]
         entry = build_action_entry(turn_id, what, visit.visitor.asker, **({"comment": comment} if comment else {}))

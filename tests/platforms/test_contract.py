@@ -426,15 +426,15 @@ async def test_user_comments_on_a_bad_answer_in_a_modal(bot: Bot) -> None:
     user = bot.workspace.users[1]
     await bot.press("down", asks, person=1)
     await bot.workspace.until(lambda: bot.workspace.modal(user))
-    await bot.people.submit(user=user, text="It was 1888.")
+    await bot.people.submit(user=user, text="It was 1888.", missed="missed")
     # The thanks are a message, or replace the modal.
     await bot.workspace.until(lambda: "[Send]" not in bot.workspace.modal(user))
     await bot.until_posted("Thank", person=1)
 
     given = await bot.bodies(await bot.row(asks), EntryKind.FEEDBACK)
-    assert [(one["what"], one["by"], one["comment"]) for one in given] == [
-        ("down", bot.user_id(1), ""),
-        ("down", bot.user_id(1), "It was 1888."),
+    assert [(one["what"], one["by"], one["comment"], one.get("missed")) for one in given] == [
+        ("down", bot.user_id(1), "", None),
+        ("down", bot.user_id(1), "It was 1888.", True),
     ]
 
 

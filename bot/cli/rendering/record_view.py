@@ -27,6 +27,7 @@ ERASED = "(erased)"
 FEEDBACK_WORDS = {
     "up": "helpful",
     "down": "not helpful",
+    "missed": "not what was asked",
     "ask": "a person was asked",
     "share": "shared",
     "example": "example",
@@ -156,7 +157,7 @@ def render_feedback(listed: Sequence[tuple[TurnSummary, LogEntry]], zone: tzinfo
 
 def _render_act(turn: TurnSummary, entry: LogEntry, zone: tzinfo) -> RenderableType:
     what, by, comment = (read_fact(entry.body, name) for name in ("what", "by", "comment"))
-    quoted = [f"“{comment}”"] * bool(comment)
+    what, quoted = "missed" if entry.body.get("missed") else what, [f"“{comment}”"] * bool(comment)
     return _render_item(
         turn.turn_id, entry.at, zone, [FEEDBACK_WORDS.get(what, what), by], shorten_question(turn), *quoted
     )

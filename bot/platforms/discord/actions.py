@@ -6,7 +6,7 @@ from datetime import UTC, tzinfo
 from typing import Any, Literal
 
 from bot.access import Asker
-from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
+from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, Opinion, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
 from bot.platforms.discord.intake import DiscordIntake, locate_asker
@@ -42,7 +42,7 @@ from bot.views.view_reducer import build_confirmation, build_example_button
 from storage.errors import StorageError
 
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
-LABEL, INPUT, PARAGRAPH = 18, 4, 2
+LABEL, SELECT, INPUT, PARAGRAPH = 18, 3, 4, 2
 _TITLE = 45
 _MOST = 4_000
 _ON, _BACK = "on", "back"
@@ -72,17 +72,20 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     label = build_label(translate("discord_comment_label", language), _TITLE)
     comment = {"type": LABEL, "label": label, "component": field}
     title = build_label(translate("comment", language), _TITLE)
-    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [comment]}
+    options = [{"label": translate("missed", language), "value": "missed"}]
+    choice: JsonObject = {"type": SELECT, "custom_id": "missed", "options": options, "min_values": 0}
+    missed = {"type": LABEL, "label": title, "component": {**choice, "required": False}}
+    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [missed, comment]}
 
 
-def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], str] | None:
+def parse_comment(data: Mapping[str, Any]) -> tuple[int, Opinion, str] | None:
     """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     custom_id = str(data.get("custom_id", ""))
     opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
     if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
         return None
-    text = dict(read_modal_fields(data.get("components"))).get("text", "")
-    return int(ticket), "up" if opinion == "up" else "down", text
+    sent = dict(read_modal_fields(data.get("components")))
+    return int(ticket), "missed" if sent.get("missed") else "up" if opinion == "up" else "down", sent.get("text", "")
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:

@@ -204,8 +204,10 @@ def read_modal_fields(components: object) -> Iterator[tuple[str, str]]:
     for component in components if isinstance(components, list) else ():
         if not isinstance(component, Mapping):
             continue
-        if isinstance(component.get("custom_id"), str) and isinstance(component.get("value"), str):
-            yield component["custom_id"], component["value"]
+        chosen = component.get("values")
+        for value in (component.get("value"), *(chosen if isinstance(chosen, list) else ())):
+            if isinstance(component.get("custom_id"), str) and isinstance(value, str):
+                yield component["custom_id"], value
         inner = component.get("component")
         yield from read_modal_fields([inner] if isinstance(inner, Mapping) else component.get("components"))
 

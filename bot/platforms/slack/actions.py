@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bot.access import Asker
 from bot.answering.introduction import Introduction, load_introduction, render_introduction
 from bot.app import App
-from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
+from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, Opinion, load_evidence_or_denial
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
@@ -74,19 +74,25 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     label = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": label, "element": field}
-    modal = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
+    option = {"text": build_label(translate("missed", language)), "value": "missed"}
+    ticks: JsonObject = {"type": "checkboxes", "action_id": "missed", "options": [option]}
+    heading = translate("comment", language)
+    missed = {"type": "input", "block_id": "missed", "optional": True, "label": build_label(heading), "element": ticks}
+    modal = _build_modal(COMMENT, heading, [missed, block], language, close="slack_cancel")
     submit = build_label(translate("slack_send", language), _TITLE)
     metadata = f"{opinion}:{ticket}{f'{_SEPARATOR}{at}' if at else ''}"
     return {**modal, "submit": submit, "private_metadata": metadata}
 
 
-def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
+def parse_comment(view: JsonObject) -> tuple[int, Opinion, str] | None:
     """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
     if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
         return None
-    text = view.get("state", {}).get("values", {}).get("comment", {}).get("text", {}).get("value") or ""
-    return int(ticket), "up" if opinion == "up" else "down", str(text)
+    values = view.get("state", {}).get("values", {})
+    text = values.get("comment", {}).get("text", {}).get("value") or ""
+    missed = values.get("missed", {}).get("missed", {}).get("selected_options")
+    return int(ticket), "missed" if missed else "up" if opinion == "up" else "down", str(text)
 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.audit.record_options import parse_moment
+from storage.types import EntryKind, LogEntry
 from tests.bot.cli.commands import EVIL, document, make_record, run
 from tests.bot.fake_services import DAY, FakeServices
 
@@ -78,6 +79,14 @@ def test_control_characters_of_listed_turns_are_removed(command: str) -> None:
 
 def test_record_index_is_rebuilt() -> None:
     assert document(run("audit", "reindex", "--json", services=services())) == {"turns": 4}
+
+
+def test_feedback_shows_that_the_question_was_missed() -> None:
+    missed = LogEntry("abc123", EntryKind.FEEDBACK, {"what": "down", "missed": True, "by": "slack:T1/U2"})
+    shown = run("audit", "feedback", services=FakeServices(record=(*make_record(datetime.now(UTC)), missed))).stdout
+
+    ratings = [line.split(" · ")[2] for line in shown.splitlines() if " · " in line]
+    assert ratings == ["not what was asked", "not helpful"]
 
 
 def test_csv_export_has_no_formulas() -> None:

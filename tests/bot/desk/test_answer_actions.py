@@ -134,6 +134,15 @@ async def test_repeated_feedback_is_recorded_once():
     assert [body["comment"] for body in record.acts("down")] == ["", "why", "because"]
 
 
+async def test_missed_question_is_recorded_once_as_a_negative_rating_with_its_reason():
+    record, _, actions, ticket = act_on(RecordedTurn())
+
+    for opinion in ("down", "missed", "missed", "down"):
+        await actions.feedback(ticket, in_channel(), opinion)
+
+    assert [body.get("missed") for body in record.acts("down")] == [None, True, None]
+
+
 async def test_long_comment_is_cut_with_a_notice():
     record, _, actions, ticket = act_on(RecordedTurn())
 

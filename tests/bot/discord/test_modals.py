@@ -68,7 +68,9 @@ def test_comment_modal_is_valid_and_its_submission_parsed() -> None:
     }
     rows = {**sent, "components": [{"type": 1, "components": [{"type": 4, "custom_id": "text", "value": "Wrong."}]}]}
 
+    chosen = {"type": 18, "component": {"type": 3, "custom_id": "missed", "values": ["missed"]}}
     assert parse_comment(sent) == parse_comment(rows) == (7, "down", "Wrong.")
+    assert parse_comment({**sent, "components": [chosen, *sent["components"]]}) == (7, "missed", "Wrong.")
     assert parse_comment({"custom_id": "footnote:comment:up:7"}) == (7, "up", "")
     for custom_id in ("footnote:comment:sideways:7", "footnote:comment:up:x", "footnote:about", ""):
         assert parse_comment({**sent, "custom_id": custom_id}) is None

@@ -344,19 +344,21 @@ async def test_permitted_changes_are_made_and_recorded(made: tuple[Records, Any]
     async with signed_in(app, ADMIN) as client:
         token = {"form_token": await form_token(client)}
         rated = await client.post("/answers/plain/rating", data=token | {"what": "up", "comment": "right"})
+        missed = await client.post("/answers/plain/rating", data=token | {"what": "missed"})
         unfit = await client.post("/answers/plain/example", data=token)
         unsure = await client.post("/documents/forget", data=token | {"corpus": "handbook", "document": "old.md"})
         assert (unsure.status_code, services.named) == (404, [])
         sure = token | {"corpus": "handbook", "document": "old.md", "sure": "yes"}
         assert (await client.post("/documents/forget", data=sure)).status_code == 303
-        pages = [(await client.get(item.headers["location"])).text for item in (rated, unfit)]
+        pages = [(await client.get(item.headers["location"])).text for item in (rated, unfit, missed)]
 
     assert "Your rating was recorded" in pages[0]
     assert "cannot be a worked example" in pages[1]
     assert services.named == [("old.md", "handbook")]
     entries = await made[0].audit.turn("plain")
-    last = next(entry for entry in reversed(entries) if entry.kind is EntryKind.FEEDBACK)
-    assert {"what": "up", "by": "pages:/admin", "comment": "right"}.items() <= last.body.items()
+    first, last = [entry.body for entry in entries if entry.kind is EntryKind.FEEDBACK][-2:]
+    assert {"what": "up", "by": "pages:/admin", "comment": "right"}.items() <= first.items()
+    assert {"what": "down", "by": "pages:/admin", "missed": True}.items() <= last.items()
     assert (await made[0].audit.turn(RECORD))[-1].body == {
         "by": "pages:/admin", "key": "forgotten", "now": "handbook: old.md"
     }  # fmt: skip

@@ -79,6 +79,8 @@ def test_submitted_comment_is_parsed() -> None:
         "Too long",
     )
     assert parse_comment({**view, "state": {"values": {"comment": {"text": {"value": None}}}}}) == (7, "down", "")
+    ticked = {"missed": {"missed": {"selected_options": [{"value": "missed"}]}}, "comment": {"text": {"value": "Why"}}}
+    assert parse_comment({**view, "state": {"values": ticked}}) == (7, "missed", "Why")
     assert parse_comment({"callback_id": "other"}) is None
     assert parse_page_turn("nothing") is None
 

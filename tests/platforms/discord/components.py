@@ -20,7 +20,7 @@ from tests.platforms.shapes import (
     wrong,
 )
 
-ROW, BUTTON, INPUT, TEXT, CONTAINER, LABEL = 1, 2, 4, 10, 17, 18
+ROW, BUTTON, SELECT, INPUT, TEXT, CONTAINER, LABEL = 1, 2, 3, 4, 10, 17, 18
 _ID: dict[str, Check] = {"id": kind(int)}
 _CUSTOM: dict[str, Check] = {"custom_id": words(limits.CUSTOM_ID)}
 
@@ -45,9 +45,11 @@ _TEXT_INPUT = _shape(
         "value": nullable(string(limits.INPUT, 0)),
     },
 )
+_OPTIONS = several(fields({"label": words(limits.OPTION), "value": words(limits.OPTION)}), limits.OPTIONS, 1)
+_SELECT = _shape(SELECT, {**_CUSTOM, "options": _OPTIONS}, {"min_values": kind(int, 0, 25), "required": BOOL})
 _LABEL = _shape(
     LABEL,
-    {"label": words(limits.INPUT_LABEL), "component": typed({INPUT: _TEXT_INPUT})},
+    {"label": words(limits.INPUT_LABEL), "component": typed({INPUT: _TEXT_INPUT, SELECT: _SELECT})},
 )
 _LEGACY = several(typed({ROW: _ROW}), limits.LEGACY_ROWS)
 _NEW = several(typed({ROW: _ROW, TEXT: _TEXT, CONTAINER: _CONTAINER}), limits.COMPONENTS)

@@ -31,6 +31,8 @@ _FEEDBACK = fields({"text": plain(75), "value": string(2_000)})
 _FEEDBACK_BUTTONS = shape("feedback_buttons", {"positive_button": _FEEDBACK, "negative_button": _FEEDBACK}, _ACTION_ID)
 _LENGTH = kind(int, most=3_000)
 _TEXT_INPUT = shape("plain_text_input", {}, {**_ACTION_ID, "multiline": BOOL, "max_length": _LENGTH})
+_OPTIONS = several(fields({"text": plain(75), "value": string(150)}), 10, 1)
+_INPUTS = {"plain_text_input": _TEXT_INPUT, "checkboxes": shape("checkboxes", {"options": _OPTIONS}, _ACTION_ID)}
 
 # Rich text pings and links only by elements of their own.
 _MARKS = {"style": fields({}, dict.fromkeys(("bold", "italic", "strike", "code", "underline"), BOOL))}
@@ -54,7 +56,7 @@ _SIMPLE: Mapping[str, Check] = {
     "rich_text": RICH_TEXT,
     "input": shape(
         "input",
-        {"label": plain(2_000), "element": typed({"plain_text_input": _TEXT_INPUT})},
+        {"label": plain(2_000), "element": typed(_INPUTS)},
         {"optional": BOOL, **_ID},
     ),
 }

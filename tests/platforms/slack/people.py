@@ -132,6 +132,10 @@ class People:
             if element["type"] == "plain_text_input":
                 value = values.pop(element["action_id"], None)
                 found.setdefault(block_id, {})[element["action_id"]] = {"type": element["type"], "value": value}
+            if element["type"] == "checkboxes":
+                ticked = values.pop(element["action_id"], "")
+                chosen = [option for option in element["options"] if option["value"] == ticked]
+                found[block_id] = {element["action_id"]: {"type": element["type"], "selected_options": chosen}}
         assert not values, f"the view has no {values}"
         return found
 
