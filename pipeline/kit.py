@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from pipeline.errors import ModelUnavailable
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.types import CitedSentence, Conversation, Demonstration, Event, RankedDemo, Status, Support
-from storage.types import Evidence, Hit, SearchQuery
+from storage.types import Evidence, Hit, SearchQuery, Step
 
 T = TypeVar("T")
 
@@ -132,6 +132,7 @@ class Limits:
     refine: bool = True  # whether feedback refines a draft before it is said
     rounds: int = 3  # how many candidates are drafted at most until one is good enough
     policy: Policy = "learned"  # when to look up more than the original question
+    explore: float = 0.0  # the probability that the policy's first decision is reversed, so that ratings can train it
     utility: Utility = "kf1"  # the measure by which a candidate is good enough
     examples: int = 3  # how many worked examples `in-context` shows before a call
     example_relevance: float = 0.7
@@ -183,6 +184,8 @@ class Kit:
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows a quotation from a found page until there is an answer; returns whether it is shown."""
     replaced_by: Callable[[CitedSentence], Replacement] = lambda _: "notes"
+    note: Callable[[Step, float], None] = lambda _step, _began: None
+    """Records a step that began at that time of `time.perf_counter()`; searches and model calls are recorded anyway."""
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]

@@ -147,6 +147,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         say=gate.say,
         judge=gate.judge,
         replaced_by=gate.replaced_by,
+        note=recorder.note,
         end_draft=gate.end_draft,
         quote=gate.quote,
         tell=recorder.tell,

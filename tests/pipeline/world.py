@@ -144,6 +144,7 @@ class Stage:
             say=self.gate.say,
             judge=self.gate.judge,
             replaced_by=self.gate.replaced_by,
+            note=self.recorder.note,
             end_draft=self.gate.end_draft,
             tell=self.recorder.tell,
             limits=limits,

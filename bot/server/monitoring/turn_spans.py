@@ -72,6 +72,8 @@ def _plan_step(step: LogEntry, place: int, turn_begun: datetime) -> PlannedSpan:
     if stage == _SEARCH:
         about = {"footnote.search.wanted": body["k"], "footnote.search.found": len(body.get("hits", ()))}
         return PlannedSpan(f"{place}", _TURN, _SEARCH, begun, ended, about | error, failed=bool(error))
+    if stage == "policy":
+        return PlannedSpan(f"{place}", _TURN, stage, begun, ended, {})
     model = str(body.get("model") or "")
     about = {
         "gen_ai.operation.name": "chat",

@@ -191,6 +191,7 @@ class LimitSettings(BudgetSettings):
     refine: bool = Limits().refine
     rounds: int = Field(default=Limits().rounds, ge=1, le=10)
     policy: Policy = Limits().policy
+    explore: float = Field(default=Limits().explore, ge=0, lt=0.5)
     utility: Utility = Limits().utility
     examples: int = Field(default=Limits().examples, ge=0, le=16)
     example_relevance: float = Field(default=Limits().example_relevance, ge=0, le=1)

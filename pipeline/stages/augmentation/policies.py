@@ -45,7 +45,7 @@ def _choose_first_act(memory: WorkingMemory, limits: Limits) -> Act:
             wanted = predict_gain(read_signs(memory.context, limits.looked_up)) >= EVEN_CHANCE
         case policy:
             wanted = policy == "always"
-    if wanted and not memory.consolidated:
+    if wanted != memory.explores and not memory.consolidated:
         return Act.ACQUIRE
     return Act.DRAFT if memory.evidence else Act.SEND
 
@@ -91,6 +91,5 @@ def predict_gain(signs: PolicySigns) -> float:
 
 @cache
 def _load_weights() -> tuple[float, tuple[float, ...]]:
-    text = resources.files(__package__).joinpath("policy_weights.json").read_text(encoding="utf-8")
-    data = json.loads(text)
+    data = json.loads(resources.files(__package__).joinpath("policy_weights.json").read_text(encoding="utf-8"))
     return data["bias"], tuple(data["weights"][name] for name in PolicySigns.__dataclass_fields__)

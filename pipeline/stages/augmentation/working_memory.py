@@ -40,6 +40,7 @@ class WorkingMemory:
     evidence: tuple[SourcedFinding, ...]
     candidates: tuple[Candidate, ...] = ()  # in the order of their rounds
     consolidated: bool = False  # whether more evidence was acquired than the question's own hits
+    explores: bool = False  # whether the policy's first decision is reversed, so that ratings can train it
     asked_itself: bool = False  # whether the model was asked if more is needed
     lacking: SearchQuery | None = None  # the model's query for missing evidence
     wants_facts: bool = True  # whether the user asks for facts

@@ -9,9 +9,12 @@ import pytest
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, SearchUnavailable
 from pipeline.kit import Limits, Supports
 from pipeline.llm.model import ModelCall
+from pipeline.stages.augmentation.policies import PolicySigns
+from pipeline.stages.augmentation.working_memory import open_memory
+from pipeline.stages.turn_context import TurnContext
 from pipeline.systems import augmenter
 from pipeline.types import Conversation, Status, Support
-from storage.types import Evidence, Hit, SearchQuery
+from storage.types import Evidence, Hit, SearchQuery, Step
 from tests.pipeline.scripted import Line, Script, ScriptedLLM
 from tests.pipeline.world import Outcome, Shelf, Stage, answered, hit, question, reads_alike
 
@@ -92,6 +95,37 @@ async def test_augmenter_abstains_after_the_last_round_without_a_passing_draft(
     outcome, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
     assert (outcome.answer.status, outcome.answer.sentences) == (Status.ABSTAINED, ())
     assert len(llm.of("draft")) == min(rounds, len(set(other)))
+
+
+@pytest.mark.parametrize(("policy", "explore", "acquires"), [
+    ("always", 0.0, True), ("always", 1.0, False), ("never", 1.0, True), ("never", 0.0, False),
+])  # fmt: skip
+async def test_first_decision_is_reversed_and_recorded_with_its_probability(
+    policy: str, explore: float, *, acquires: bool
+) -> None:
+    outcome, llm = await run({"draft": writing(RIGHT)}, policy=policy, explore=explore)
+
+    (step,) = [step.facts["facts"] for step in outcome.recorder.steps if step.stage == "policy"]
+    assert (step["policy"], step["acquires"], step["propensity"]) == (policy, acquires, 1.0)
+    assert (bool(llm.of("query")), step["signs"].keys()) == (acquires, set(PolicySigns.__dataclass_fields__))
+    assert outcome.recorder.usage.llm_calls == len(llm.calls)
+
+
+def test_decisions_are_reversed_as_often_as_set_and_never_by_default() -> None:
+    kit = Stage(SHELF, question(ASKED), Limits(policy="always", explore=0.2), None, reads_alike).kit
+    noted, memory = list[Step](), open_memory(TurnContext(question(ASKED), nearest=SHELF.hits), 3)
+    kit = replace(kit, note=lambda step, _: noted.append(step))
+    explored = [augmenter.decide_first(memory, kit).explores for _ in range(1_000)]
+    untouched = replace(kit, limits=Limits(policy="self-ask", explore=0.2))
+
+    assert 160 < sum(explored) < 240
+    assert [step.facts["facts"]["propensity"] for step in noted] == [0.2 if one else 0.8 for one in explored]
+    assert augmenter.decide_first(memory, untouched) == memory  # the model decides
+    assert augmenter.decide_first(replace(memory, evidence=()), kit).explores is False
+    assert len(noted) == 1_000
+    state = kit.random.getstate()
+    assert augmenter.decide_first(memory, replace(kit, limits=Limits())) == memory
+    assert kit.random.getstate() == state
 
 
 async def test_draft_repeated_unchanged_ends_the_rounds_of_the_augmenter() -> None:

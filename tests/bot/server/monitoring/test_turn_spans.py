@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from bot.server.monitoring.turn_spans import open_tracer, plan_turn
 from bot.types import Failure
+from storage.types import Step
 from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening
 
 
@@ -73,6 +74,11 @@ def test_spans_nest_calls_in_stages_in_the_turn() -> None:
     assert stage.ended - BEGUN == timedelta(milliseconds=970)
     failed = plan_turn(make_closing("a", Failure("model_unavailable", SECRET, SECRET)), "slack")[0]
     assert (failed.failed, failed.about["error.type"]) == (True, "model_unavailable")
+
+
+def test_decision_of_a_policy_is_no_model_call() -> None:
+    (_, decision) = plan_turn(make_closing("a", steps=(Step("policy", {"facts": {"propensity": 0.9}}, 1.0),)), "slack")
+    assert (decision.parent, decision.name, decision.remote) == ("turn", "policy", False)
 
 
 async def test_spans_of_a_turn_form_one_trace_without_its_texts() -> None:
