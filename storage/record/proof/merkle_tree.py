@@ -80,33 +80,6 @@ def _split(first: int, last: int) -> int:
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
-def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
-    """Return whether a proof shows that the tree with this root contains this leaf hash (RFC 9162, 2.1.3.2)."""
-    place, last, current = proof.place, proof.size - 1, leaf
-    if not 0 <= place <= last:
-        return False
-    for sibling in proof.hashes:
-        if not last:
-            return False
-        if place % 2 or place == last:
-            current = hash_children(sibling, current)
-            place, last = _climb_left(place, last)
-        else:
-            current = hash_children(current, sibling)
-        place, last = place >> 1, last >> 1
-    return not last and current == root
-
-
-def _climb_left(place: int, last: int) -> Node:
-    """Go up to the first level where the node is a right child or the root.
-
-    Return the places of the node and of the last node at that level.
-    """
-    while place and not place % 2:
-        place, last = place >> 1, last >> 1
-    return place, last
-
-
 SALT_BYTES = 16
 LEAF_FORM = 1
 
