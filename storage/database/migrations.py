@@ -1,6 +1,6 @@
-"""Create the tables of a new database, and migrate a database of release 0.1.0.
+"""Create the tables of a new database, and migrate one of release 0.1.0 or of the last development version.
 
-Revisions between that release and `schema.REVISION` were never released, so no steps lead from them.
+Other revisions between that release and `schema.REVISION` were never released, so no steps lead from them.
 """
 
 import sqlite3
@@ -13,14 +13,16 @@ import sqlalchemy as sa
 
 from storage.database.bodies import pack_passages, seal_body
 from storage.database.manifest_tx import execute_each
-from storage.database.schema import REVISION, bodies, documents, entries, metadata, sequence, turn_words
+from storage.database.schema import REVISION, bodies, documents, entries, metadata, sequence, turn_words, turns
 from storage.errors import DatabaseUnusable, explain_folder_error
 from storage.home.home_folder import make_private_file
 from storage.record.audit_log import encode_entries, insert_entries, seal_row
+from storage.record.entry_rows import TABLES, refresh_claims
 from storage.record.turn_index import index_record
 from storage.types import RECORD, EntryKind, LogEntry, Passage, PassageKind
 
 RELEASE_0_1_0 = "0005"  # the revision of its database
+_BEFORE_CLAIMS = "0010"  # of development versions
 _PAGE = 500
 
 # A body and its salt may be erased together only if the newest entry is an erasure that names this entry.
@@ -154,7 +156,12 @@ def _upgrade_0_1_0(connection: sa.Connection) -> None:
     index_record(connection)
 
 
-_STEPS: Mapping[str, Callable[[sa.Connection], None]] = {RELEASE_0_1_0: _upgrade_0_1_0}
+def _add_claims(connection: sa.Connection) -> None:
+    metadata.create_all(connection, tables=TABLES)
+    refresh_claims(connection, connection.execute(sa.select(turns.c.turn_id).order_by(turns.c.seq)).scalars().all())
+
+
+_STEPS: Mapping[str, Callable[[sa.Connection], None]] = {RELEASE_0_1_0: _upgrade_0_1_0, _BEFORE_CLAIMS: _add_claims}
 
 
 def _execute(connection: sa.Connection, *statements: str) -> None:

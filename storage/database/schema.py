@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0010"
+REVISION = "0011"
 """The revision of these tables, stored in the table `alembic_version`, which release 0.1.0 wrote with Alembic."""
 
 
@@ -62,6 +62,10 @@ def _table(name: str, *parts: Column[Any] | Index, **options: Any) -> Table:
 
 def _keys(*names: str) -> Iterator[Column[str]]:
     return (Column(name, Text, primary_key=True) for name in names)
+
+
+def _numbers(*names: str) -> Iterator[Column[int]]:
+    return (Column(name, Integer, primary_key=True, autoincrement=False) for name in names)
 
 
 def _texts(*names: str, default: str | None = None) -> Iterator[Column[str]]:
@@ -243,6 +247,35 @@ turn_documents = _table(
 
 # The last titles of those documents.
 document_titles = _table("document_titles", *_keys("corpus", "document"), *_texts("title"))
+
+# For people's own queries, documented in `docs/audit.md`: the claims of a turn, other sentences that were shown, and
+# withheld ones. `turn` is the `seq` of the turn's row.
+claims = _table(
+    "claims",
+    *_numbers("turn", "number"),
+    *_texts("text", "origin", "verdict", "reason"),
+    Column("said", Boolean, nullable=False),
+    Index("claims_by_verdict", "verdict", "turn"),
+    sqlite_with_rowid=False,
+)
+
+# The passages behind the verdict on a claim, in order. `revision` and `quote` are empty if the answer does not cite it.
+claim_passages = _table(
+    "claim_passages",
+    *_numbers("turn", "claim", "position"),
+    *_texts("passage", "corpus", "document", "revision", "quote"),
+    sqlite_with_rowid=False,
+)
+
+# Ratings, comments and other acts of people on answers.
+feedback = _table(
+    "feedback",
+    *_numbers("seq"),
+    Column("turn", Integer, nullable=False),
+    *_moments("at"),
+    *_texts("what", "person", "comment"),
+    Index("feedback_of_turn", "turn"),
+)
 
 # The terms of questions and answers, by the turn's number. In SQLite this is an FTS5 table with its own index.
 turn_words = _table("turn_words", Column("rowid", Integer, primary_key=True, autoincrement=False), *_texts("terms"))

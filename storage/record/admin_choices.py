@@ -10,7 +10,7 @@ from storage.clock import Clock, utc_now
 from storage.database.engine import Database, decode_json, encode_json
 from storage.database.schema import entries, examples, overrides
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
-from storage.record.turn_index import read_body
+from storage.record.entry_rows import read_body
 from storage.types import ApprovedExample, EntryKind, LogEntry
 
 

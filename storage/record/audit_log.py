@@ -15,8 +15,9 @@ from sqlalchemy import Connection, func, insert, select, text
 from storage.clock import Clock, utc_now
 from storage.database.engine import Database, encode_json, split_chunks
 from storage.database.schema import entries
+from storage.record.entry_rows import ENTRY_COLUMNS, parse_entry
 from storage.record.proof.merkle_tree import SALT_BYTES, commit_body, format_moment, hash_entry
-from storage.record.turn_index import ENTRY_COLUMNS, index_entries, parse_entry, record_spending
+from storage.record.turn_index import index_entries
 from storage.types import EntryKind, LogEntry
 
 
@@ -108,10 +109,8 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
     first = lock_record(connection) + 1
     sealed = [seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
-        connection.execute(insert(entries), sealed)
+        connection.execute(_INSERT, sealed)
     index_entries(connection, sealed)
-    if closings := [row for row in sealed if row["kind"] == EntryKind.TURN_CLOSED]:
-        record_spending(connection, closings)
     return tuple(row["seq"] for row in sealed)
 
 
@@ -127,6 +126,7 @@ def lock_record(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(entries.c.seq), 0))).scalar_one())
 
 
+_INSERT = insert(entries)
 _NUMBERS_LOCK = 0x666F6F74  # the number of PostgreSQL's advisory lock for the numbers of entries
 # SQLite stores the highest number separately, so that numbers of removed entries are not reused.
 _LAST_NUMBER = text(

@@ -20,7 +20,8 @@ from storage.database.queue import DONE, RETRACTION_KEY, mark_retracted
 from storage.database.schema import entries, examples, posts, questions, spending, turns
 from storage.database.worker_threads import WritePriority
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
-from storage.record.turn_index import blank_turns, read_body
+from storage.record.entry_rows import read_body, refresh_claims
+from storage.record.turn_index import blank_turns
 from storage.types import RECORD, EntryKind, LogEntry
 
 _BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of users' actions on their own and others' answers
@@ -152,6 +153,8 @@ class RecordErasure:
         added.append(LogEntry(RECORD, EntryKind.ERASURE, body))  # the last one: the database checks that
         insert_entries(connection, encode_entries(added, self.clock()))
         connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
+        theirs = select(entries.c.turn_id).where(entries.c.seq.in_(numbers)).distinct()
+        refresh_claims(connection, connection.execute(theirs).scalars().all())
 
 
 def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str], *, messages: bool) -> ErasurePlan:

@@ -27,8 +27,9 @@ from sqlalchemy import (
 from storage.database.engine import Database, split_chunks
 from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.language.words import words
+from storage.record.entry_rows import ENTRY_COLUMNS, parse_entry, read_body, read_moment
 from storage.record.question_groups import QuestionGroup, group_questions
-from storage.record.turn_index import ENTRY_COLUMNS, ERASED, list_terms, parse_entry, read_body, read_moment
+from storage.record.turn_index import ERASED, list_terms
 from storage.types import DocumentId, EntryKind, LogEntry, Verdict
 
 UNFINISHED = "unfinished"  # the status of a turn that was never closed

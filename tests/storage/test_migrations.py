@@ -148,13 +148,11 @@ def test_other_revisions_are_refused_and_unchanged(tmp_path: Path, revision: str
     assert (file.read_bytes(), list(tmp_path.glob("footnote.db*"))) == (before, [file])
 
 
-def test_home_of_the_latest_development_revision_opens_unchanged(tmp_path: Path) -> None:
-    """Development versions created the same tables by ten migrations, of which the last was 0010."""
+def test_new_home_has_the_current_revision(tmp_path: Path) -> None:
     with open_database("", home=tmp_path):
         pass
 
-    assert read(tmp_path / "footnote.db", "SELECT version_num FROM alembic_version") == [("0010",)]
-    assert REVISION == "0010"
+    assert read(tmp_path / "footnote.db", "SELECT version_num FROM alembic_version") == [(REVISION,)] == [("0011",)]
 
 
 def test_database_of_another_program_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
 
+The tables of claims and feedback are compared with the entries.
+
 Rows are read as bytes. So an unreadable row is only a finding, and all other rows are still verified.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -14,11 +16,21 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from storage.database.engine import Database
+from storage.record.entry_rows import (
+    StoredRows,
+    collect_hits,
+    derive_claims,
+    derive_feedback,
+    derive_passages,
+    fetch_stored,
+    is_derived,
+    list_strays,
+)  # fmt: skip
 from storage.record.proof.checkpoints import LeafTree, compare_head, format_restore, open_checkpoint
 from storage.record.proof.merkle_tree import HASH_BYTES, SALT_BYTES, commit_body, hash_entry
 from storage.record.proof.signed_notes import NoteInvalid, PublicKey, open_note, read_public_key
 from storage.record.proof.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
-from storage.types import RECORD, EntryKind, LogEntry
+from storage.types import RECORD, DocumentId, EntryKind, LogEntry
 
 _PAGE = 500
 _RAW_ROWS = {
@@ -77,11 +89,13 @@ class KeptHead:
 async def verify_record(database: Database, against: Sequence[KeptHead] = ()) -> RecordCheck:
     """Verify the whole record, whatever it contains. Raises `StorageError` if it cannot be read."""
     checker, after = _RecordChecker(), -(2**63)
-    while rows := await database.read(partial(_fetch_rows, after=after)):
+    while page := await database.read(partial(_fetch_page, after=after)):
+        rows, checker.stored = page
         for row in rows:
             checker.check_row(row)
         after = rows[-1].seq
     notes, last_given = await database.read(_fetch_notes)
+    checker.strays = await database.read(list_strays)
     return checker.conclude(notes, last_given, against)
 
 
@@ -98,10 +112,14 @@ class _RawRow:
     leaf: bytes
 
 
-def _fetch_rows(connection: Connection, after: int) -> list[_RawRow]:
+def _fetch_page(connection: Connection, after: int) -> tuple[list[_RawRow], StoredRows] | None:
+    """Return the next entries, and the rows of other tables that were derived from them; None at the end."""
     query = text(_RAW_ROWS[connection.dialect.name])
-    rows = connection.execute(query, {"after": after, "page": _PAGE})
-    return [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in rows]
+    found = connection.execute(query, {"after": after, "page": _PAGE})
+    rows = [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in found]
+    closed = [row.turn_id.decode("utf-8", "backslashreplace") for row in rows if row.kind == b"turn_closed"]
+    acts = [row.seq for row in rows if row.kind == b"feedback"]
+    return (rows, fetch_stored(connection, closed, acts)) if rows else None
 
 
 def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
@@ -127,6 +145,8 @@ class _TurnState:
     closed: bool = False
     erased: bool = False  # whether any of its entries was erased
     found: set[str] = field(default_factory=set)  # ids of found passages, until the turn is closed
+    number: int = 0  # of the entry that opened it
+    pages: dict[str, DocumentId] = field(default_factory=dict)  # of these passages
     checks: bool = False  # whether it is a fact-check, whose text is a verdict
     said: str = ""  # the text of its answer, until that was delivered
 
@@ -148,6 +168,8 @@ class _RecordChecker:
     restored: list[_Restore] = field(default_factory=list)
     latest: str = ""  # the latest time so far
     notices: list[AuditFinding] = field(default_factory=list)
+    stored: StoredRows = field(default_factory=dict)  # rows of other tables that were derived from these entries
+    strays: Sequence[str] = ()  # findings about rows that no entry has
 
     def check_row(self, row: _RawRow) -> None:
         turn_id = row.turn_id.decode("utf-8", "backslashreplace")
@@ -189,6 +211,7 @@ class _RecordChecker:
                 self._note_record_entry(kind, body, at)
             else:
                 yield from self._check_order(kind, turn_id, body, erased=not row.body)
+                yield from self._compare(kind, self.turns[turn_id], body, row.seq, at)
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             yield "its body is not as any version wrote it"
 
@@ -213,6 +236,23 @@ class _RecordChecker:
         elif kind is EntryKind.DELIVERED and body.get("text"):
             yield from check_delivered(turn.said, body)
             turn.said = ""
+
+    def _compare(self, kind: EntryKind, turn: _TurnState, body: Mapping[str, Any], seq: int, at: str) -> Iterator[str]:
+        """Yield the tables whose rows are not those that are derived from an entry."""
+        derived: dict[tuple[str, int], Iterable[Mapping[str, Any]]] = {}
+        if kind is EntryKind.TURN_OPENED:
+            turn.number = turn.number or seq
+        elif kind is EntryKind.STEP:
+            turn.pages |= collect_hits([body])
+        elif kind is EntryKind.TURN_CLOSED and turn.number:
+            derived["claims", turn.number] = derive_claims(turn.number, body)
+            derived["claim_passages", turn.number] = derive_passages(turn.number, body, turn.pages)
+        elif kind is EntryKind.FEEDBACK:
+            derived["feedback", seq] = [derive_feedback(turn.number, seq, at, body)] if turn.number and body else []
+        for key, rows in derived.items():
+            if not is_derived(self.stored.get(key, ()), rows):
+                yield f"rows of the table {key[0]} were changed, added or removed"
+        turn.pages = {} if turn.closed else turn.pages
 
     def _check_closing(self, turn: _TurnState, turn_id: str, body: Mapping[str, Any]) -> Iterator[str]:
         self.counts["answers"] += 1
@@ -243,7 +283,8 @@ class _RecordChecker:
             self.restored.append(_Restore(common, before, at))
 
     def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[KeptHead]) -> RecordCheck:
-        tree, about = LeafTree(self.leaves), [*self._check_numbers(last_given), *self._check_erasures()]
+        tree = LeafTree(self.leaves)
+        about = [*self._check_numbers(last_given), *self._check_erasures(), *self.strays]
         covered = 0
         for size, raw in notes:
             note = raw.decode("utf-8", "backslashreplace")

@@ -36,6 +36,9 @@ COLUMNS = {
         "turns": "question",
         "turn_words": "terms",
         "examples": "body",
+        "claims": "text reason",
+        "claim_passages": "quote",
+        "feedback": "comment",
     },
     "operation": {  # states, kinds, own ids, hashes, errors of the machine
         "entries": "turn_id kind salt commitment leaf",
@@ -44,6 +47,8 @@ COLUMNS = {
         "spending": "turn_id",
         "turns": "turn_id task status system model outcome",
         "examples": "turn_id",
+        "claims": "origin verdict",
+        "feedback": "what",
         "overrides": "key",
         "followers": "name",
         "pending": "follower",
@@ -55,6 +60,7 @@ COLUMNS = {
         "questions": "asker",
         "spending": "asker",
         "turns": "asker asker_name",
+        "feedback": "person",
     },
     "places": {  # platform ids of channels, conversations and messages
         "questions": "key channel conversation message",
@@ -66,6 +72,7 @@ COLUMNS = {
     "documents": {  # contents of sources, which `footnote forget` removes
         "turn_documents": "corpus document",
         "document_titles": "corpus document title",
+        "claim_passages": "passage corpus document revision",
         "corpora": "name mark mark_of edition dense",
         "documents": "corpus key title url revision language fingerprint aliases",
         "bodies": "body seal",
