@@ -123,7 +123,7 @@ async def test_recent_things_are_searched_in_the_news_too_and_ordered_by_date() 
     await asked(llm, web)
     assert [*zip(web.queries, web.counts, strict=True)] == [("Carniolan bees news", 2), ("Carniolan bees", 3)]
     shown = [hit.passage.text for hit in NEWEST]
-    order = sorted(shown, key=llm.asked("draft").index)
+    order = sorted(shown, key=llm.of("draft")[0].messages[-1].text.index)
     assert order == [shown[3], shown[0], shown[2], shown[1]]  # the undated page is last
 
 
@@ -142,7 +142,7 @@ async def test_one_search_is_enough(query: str, time: str, pages: int) -> None:
 async def test_pages_that_name_the_year_come_first() -> None:
     llm = ScriptedLLM(script(query="Search: yes\nQuery: Carniolan bees\nTime: 2019"))
     await asked(llm, Web(NEWEST[::-1]))
-    prompt = llm.asked("draft")
+    prompt = llm.of("draft")[0].messages[-1].text
     assert all(prompt.index(NEWEST[0].passage.text) < prompt.index(hit.passage.text) for hit in NEWEST[1:])
 
 
