@@ -1,4 +1,4 @@
-"""Ask the model alone, without documents, as a baseline for systems.
+"""Ask the model alone, without documents, by a plain prompt as in WikiChat's table 19: a baseline for systems.
 
 The reply is not checked. So this is not a registered system, has no gate, and cannot be delivered or recorded.
 """
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
+from evaluation.dialogues.prompts import PROMPTS
 from pipeline.kit import Limits
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
@@ -29,9 +30,9 @@ class UncheckedReply:
 async def ask_alone(talk: Conversation, llm: LLM, *, now: datetime) -> UncheckedReply:
     """Return a model's reply to the last turns of a conversation, in one call. Raises any `PipelineError`."""
     steps = list[Step]()
-    prompter = Prompter(llm, BudgetMeter(), note=lambda step, _: steps.append(step), now=now, random=Random(0))
-    seen = Conversation(talk.turns[-Limits().turns :])
-    reply = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
+    note, random = (lambda step, _: steps.append(step)), Random(0)
+    prompter = Prompter(llm, BudgetMeter(), note=note, now=now, random=random, folder=PROMPTS)
+    reply = await prompter.ask("alone", _REPLY, stage="generate", talk=Conversation(talk.turns[-Limits().turns :]))
     read, written = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
     costs = [step.facts.get("cost") for step in steps]
     return UncheckedReply(reply, read, written, None if None in costs else sum(filter(None, costs)))

@@ -28,6 +28,7 @@ from evaluation.dialogues.run_setup import (
     refuse_other_dialogues,
     refuse_other_options,
 )
+from evaluation.dialogues.topics import CHOSEN_KINDS
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder of a run.")]
 AtOnceOption = Annotated[int, typer.Option(min=1, max=64, help="How many dialogues or turns run at once.")]
@@ -50,7 +51,7 @@ def dialogues(
     topics: Annotated[
         Path | None, typer.Option(help="A file with a title on each line; default: topics are chosen.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many topics are chosen.")] = 20,
+    count: Annotated[int, typer.Option(min=1, help="How many topics of each kind are chosen.")] = 20,
     turns: Annotated[int, typer.Option(min=1, max=50, help="How many turns each dialogue has.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 1,
     out: Annotated[Path, typer.Option(help="The folder of the run; an existing run continues.")] = OUT,
@@ -123,8 +124,8 @@ async def _hold(
     expected = expect_run(manifest, ctx.settings.model.plain().prices, existing, judged)
     dialogues = len(plan_dialogues(manifest))
     ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
-    if not options.topics and len(manifest.topics) < options.count:
-        ctx.output.note(f"the corpora have only {len(manifest.topics)} of the {options.count} requested topics")
+    if not options.topics and len(manifest.topics) < options.count * len(CHOSEN_KINDS):
+        ctx.output.note(f"the corpora have fewer than {options.count} topics of some kind")
     for line in manifest.stand_ins:
         ctx.output.note(f"rules replace a model: {line}")
     ctx.output.note(f"expected: {describe_expectation(expected, at_once)}")

@@ -45,7 +45,6 @@ _TOPIC_DEVIATION = (
 _COMMON_DEVIATIONS = (
     "corpora: those that are indexed here, by this project's own search; not Wikipedia of April 2023 by ColBERT",
     "claims: verdicts by the judge alone; in the papers three people label each",
-    "the user: its temperature can be set, but not its nucleus (0.5 in WikiChat)",
     "prompts: this project's own, for the user, the judge and every stage",
 )
 
@@ -140,7 +139,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
 
 def list_versions(app: App) -> Mapping[str, str]:
     """Return the versions of all inputs except models and documents, by the names of the inputs."""
-    played = digest_files("evaluation.dialogues.prompts", ".j2")
+    played = digest_files("evaluation.dialogues.prompts", ".j2", ".json")
     return {
         **app.versions,
         "settings": digest_settings(app.settings),
@@ -220,19 +219,19 @@ class RunModels:
         if self.manifest.simulator == SCRIPTED_USER:
             return open_scripted_user()
         own = self.app.settings.evaluation.simulator
-        return self._open(own.over(self.app.settings.model), self.manifest.simulator)
+        return self._open(own.over(self.app.settings.model), self.manifest.simulator, top_p=own.top_p)
 
     @property
     def judge(self) -> LLM:
         if self.manifest.judge == RULE_JUDGE:
             return open_rule_judge(self.app.supports)
         own = self.app.settings.evaluation.judge
-        return self._open(own.over(self.app.settings.model), self.manifest.judge)
+        return self._open(own.over(self.app.settings.model), self.manifest.judge, top_p=own.top_p)
 
-    def _open(self, values: ModelValues, name: str, turn: str = "") -> CachingModel:
-        settings = values.model_copy(update={"name": name if name != "model" else values.name}).plain()
+    def _open(self, values: ModelValues, name: str, turn: str = "", top_p: float | None = None) -> CachingModel:
+        settings = replace(values.plain(), name=name if name != "model" else values.name, top_p=top_p)
         parts = (settings.server, settings.name, settings.temperature, settings.reasoning_effort, settings.structured)
-        key = " ".join(map(str, (*parts, self.manifest.seed)))
+        key = " ".join(map(str, (*parts, *filter(None, [top_p]), self.manifest.seed)))
         if key not in self._opened:
             self._opened[key] = LazyModel(settings, self.stack)
         return CachingModel(self._opened[key], self.folder, asked=f"{key} {turn}")

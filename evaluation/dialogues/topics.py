@@ -63,11 +63,11 @@ class CorpusSurvey:
 async def choose_topics(
     manifest: Manifest, surveys: Sequence[CorpusSurvey], count: int, seed: int
 ) -> tuple[Topic, ...]:
-    """Choose topics, evenly from each kind and corpus. The same seed and documents give the same topics."""
+    """Choose `count` topics of each kind, evenly from the corpora. The same seed and documents give the same topics."""
     chosen = dict[tuple[str, str], Topic]()
-    parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
-    for place, (survey, kind) in enumerate(parts):
-        share = share_count(count, len(parts), place)
+    having = {kind: [survey for survey in surveys if survey.candidates(kind, 1)] for kind in CHOSEN_KINDS}
+    for kind, place, survey in [(each, *part) for each in having for part in enumerate(having[each])]:
+        share = share_count(count, len(having[kind]), place)
         pool = [outline for outline in survey.candidates(kind, share) if (survey.corpus, outline.key) not in chosen]
         Random(f"{seed} {survey.corpus} {kind}").shuffle(pool)
         for topic in await _describe_topics(manifest, survey.corpus, kind, pool, share):

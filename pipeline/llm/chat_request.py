@@ -26,7 +26,7 @@ def repair_surrogates(text: str) -> str:
 
 PENALTIES = {"frequency_penalty": 0.5, "presence_penalty": 0.5}
 """The arguments of a call after a reply that repeated itself without end."""
-OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens", *PENALTIES})
+OPTIONAL_ARGUMENTS = frozenset({"temperature", "top_p", "reasoning_effort", "stream_options", "max_tokens", *PENALTIES})
 """Arguments that a call can omit; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
 _BOUNDS = frozenset({"minItems", "maxItems", "maxLength", "minimum", "maximum"})
@@ -139,6 +139,7 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
     }
     optional = {
         "temperature": plan.temperature,
+        "top_p": settings.top_p,
         "reasoning_effort": plan.reasoning_effort or None,
         "stream": True,
         "stream_options": {"include_usage": True},

@@ -82,6 +82,7 @@ class ModelSettings:
     stages: Mapping[str, StageSettings] = field(default_factory=lambda: MappingProxyType({}))
     structured: Structured = "auto"
     temperature: float | None = 0.0  # None leaves it to the server
+    top_p: float | None = None  # the nucleus to sample from; None leaves it to the server
     reasoning_effort: str = ""
     thinks: bool | None = None
     """Whether the model reasons before it replies; None: detected by its name and replies."""

@@ -256,7 +256,7 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], call: ModelCall) -> T:
         raise _UnreadableReply("it is far too long", reply)
     if reply.finish == "loop" and not call.varied:
         raise _UnreadableReply("it repeats itself", reply)
-    rating = call.stage == "refine"  # of a draft, in a few words and scores, which examples share
+    rating = call.stage in {"refine", "grade"}  # in a few words and scores, which examples share
     at = _build_echo(call, examples=not rating).find(reply.text)
     text, cut = reply.text[:at], reply.finish in CUT or at is not None
     if not text.strip():

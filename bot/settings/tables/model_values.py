@@ -116,6 +116,7 @@ class EvaluationModel(SettingsTable):
     base_url: WebAddress = Field(default="", repr=False)
     api_key: SecretStr = SecretStr("")  # of that server alone: no other key is sent there
     temperature: _Temperature = 0.0
+    top_p: Annotated[float | None, Field(gt=0, le=1), EMPTY_IS_NONE] = None
 
     def over(self, model: ModelValues) -> ModelValues:
         """Return the model to use, at its own server if it has one, otherwise at the server of `[model]`."""
@@ -129,7 +130,7 @@ class EvaluationModel(SettingsTable):
 class EvaluationSettings(SettingsTable):
     """The models that play the user and the judge in `footnote evaluate dialogues`."""
 
-    simulator: EvaluationModel = EvaluationModel(temperature=1.0)
+    simulator: EvaluationModel = EvaluationModel(temperature=1.0, top_p=0.5)
     judge: EvaluationModel = EvaluationModel()
     ask_above: float = Field(default=5.0, ge=0)
     """A run with a higher expected cost, in the currency of the prices, starts only after confirmation."""

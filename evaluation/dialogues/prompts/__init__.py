@@ -1,4 +1,4 @@
-"""The prompts of the simulated user and the judge; parts shared with the pipeline are in its folder."""
+"""The prompts of the simulated user, judge and model alone; parts shared with the pipeline are in its folder."""
 
 from pathlib import Path
 

@@ -24,18 +24,9 @@ def run(handbook, tmp_path):
 
 
 def test_dialogues_command_writes_report_and_sheets_and_reports_incomplete_runs(run, tmp_path):
-    arguments = [
-        "dialogues",
-        "--system",
-        "extractive",
-        "--alone",
-        "--count",
-        "1",
-        "--turns",
-        "1",
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    (tmp_path / "topics").write_text("Annual leave\n")
+    topics, folder = str(tmp_path / "topics"), str(tmp_path / "run")
+    arguments = ["dialogues", "--system", "extractive", "--alone", "--topics", topics, "--turns", "1", "--out", folder]
     done = run(*arguments)
     assert done.exit_code == 0, done.output
     assert "rules replace a model: the judge" in done.stderr

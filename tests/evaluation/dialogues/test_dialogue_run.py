@@ -2,15 +2,22 @@
 
 import asyncio
 import json
+from collections import Counter
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
 
 import pytest
 
+from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.types import TurnResult
 from evaluation import EvaluationError
+from evaluation.answers.model_alone import ask_alone
 from evaluation.dialogues.dialogue_run import DialogueRun, build_history, build_turn, plan_dialogues
 from evaluation.dialogues.dialogue_types import TopicKind
+from evaluation.dialogues.judging.judge_replies import SCALES, grade_format
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
 from evaluation.dialogues.models.simulated_user import MAX_MESSAGE, parse_message
@@ -18,6 +25,7 @@ from evaluation.dialogues.models.stand_ins import open_rule_judge, open_scripted
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.dialogues.run_setup import (
+    RunModels,
     RunOptions,
     build_manifest,
     list_changes,
@@ -30,12 +38,16 @@ from evaluation.simulated_model.scripted_llm import ScriptedLLM
 from evaluation.system_variants import parse_variant
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
+from pipeline.llm.model import BudgetMeter
 from pipeline.llm.model_settings import Price
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
-from pipeline.types import Answer, Status, Usage
+from pipeline.prompts.prompter import Prompter
+from pipeline.types import Answer, Conversation, Status, Turn, Usage
 from tests.handbook import copy_home
 
 OPTIONS = RunOptions(systems=("retrieve-then-generate",), alone=True, models=("scripted",), count=1, turns=2)
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+TALK = Conversation((Turn("user", "When did the pier open?"),))
 TIMES = {"seconds", "first_sentence_seconds"}
 
 
@@ -47,7 +59,9 @@ async def app(handbook, tmp_path):
 
 @pytest.fixture
 async def manifest(app):
-    return await build_manifest(app, OPTIONS)
+    """Return the manifest of a run about a single topic."""
+    built = await build_manifest(app, OPTIONS)
+    return replace(built, topics=built.topics[:1])
 
 
 def open_run(app, manifest, path, write=None, log=None):
@@ -129,11 +143,14 @@ async def test_topics_are_seeded_and_of_every_kind(app, tmp_path):
     (info,) = await app.manifest.corpora()
     state, survey = await survey_corpus(app.manifest, info, 1)
     assert (state.documents, len(state.digest)) == (info.documents, 16)
-    chosen = await choose_topics(app.manifest, [survey], 6, 1)
-    assert chosen == await choose_topics(app.manifest, [survey], 6, 1)
-    assert chosen != await choose_topics(app.manifest, [survey], 6, 2)
-    assert len({topic.document for topic in chosen}) == 6
-    assert {topic.kind for topic in chosen} >= {TopicKind.HEAD, TopicKind.TAIL}
+    chosen = await choose_topics(app.manifest, [survey], 3, 1)
+    assert chosen == await choose_topics(app.manifest, [survey], 3, 1)
+    assert chosen != await choose_topics(app.manifest, [survey], 3, 2)
+    counts = Counter(topic.kind for topic in chosen)
+    assert (counts[TopicKind.HEAD], counts[TopicKind.TAIL]) == (3, 3)
+    assert len({topic.document for topic in chosen}) == counts.total()
+    split = Counter((topic.kind, topic.corpus) for topic in await choose_topics(app.manifest, [survey] * 2, 2, 1))
+    assert split[TopicKind.HEAD, info.name] == 2
     (tmp_path / "topics").write_text(
         f'# ours\n{chosen[0].title.upper()}\n{{"title": "Tides", "first_sentence": "They turn."}}\n'
     )
@@ -255,9 +272,42 @@ def test_refined_draft_is_stored_as_it_was_before_the_gate(steps, refined):
 @pytest.mark.parametrize("template", sorted(file.stem for file in PROMPTS.glob("[a-z]*.j2")))
 def test_every_prompt_can_be_rendered(template):
     for structured in (False, True):
-        (message,) = render_prefix(template, PromptMode(structured, folder=PROMPTS))
-        assert "begins ===" in message.text
+        message, *examples = render_prefix(template, PromptMode(structured, folder=PROMPTS))
+        assert ("begins ===" in message.text) == (template != "alone")
         assert "{" not in message.text
+        assert bool(examples) == (template in SCALES)
+
+
+async def answer_once(text):
+    return text
+
+
+@pytest.mark.parametrize("scale", SCALES)
+async def test_examples_of_a_scale_differ_in_grade_and_may_be_repeated(scale):
+    grades = [message.text for message in render_prefix(scale, PromptMode(folder=PROMPTS))[2::2]]
+    llm = ScriptedLLM("m", lambda _: answer_once(grades[0]))
+    prompter = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(1), folder=PROMPTS)
+    grade = await prompter.ask(scale, grade_format(scale), stage="grade", talk=TALK, reply_text="In 1890.")
+    assert grades[0].endswith(f"Score: {grade.score}")
+    assert len({grade_format(scale).from_text(text).score for text in grades}) > 1
+
+
+async def test_model_alone_is_not_asked_to_avoid_invention():
+    """The baseline has the paper's plain prompt; only the claims of WikiChat are asked to be certain."""
+    listing = ScriptedLLM("m", lambda call: answer_once(" ".join(sorted(call.messages[0].text.split()))))
+    asked = (await ask_alone(TALK, listing, now=NOW)).unchecked.split()
+    assert ("truthful" in asked, "sure" in asked, "make" in asked) == (True, False, False)
+    assert "do not make up" in render_prefix("generate", PromptMode())[0].text
+
+
+async def test_simulated_user_samples_from_a_nucleus_and_the_judge_does_not(app, manifest, tmp_path):
+    model = ModelValues(name="m", base_url="http://127.0.0.1:9")
+    configured = replace(app, settings_source=app.settings.model_copy(update={"model": model}))
+    async with AsyncExitStack() as stack:
+        models = RunModels(configured, replace(manifest, simulator="m", judge="m"), tmp_path, stack)
+        user, judge = models.simulator, models.judge
+    assert " 1.0  auto 0.5 1" in user.asked
+    assert " 0.0  auto 1" in judge.asked
 
 
 async def test_variant_applies_its_limits(app):

@@ -8,7 +8,7 @@ from evaluation.simulated_model.chat_protocol import Fault, Reply, encode_chunk,
 from pipeline.errors import PromptTooLong
 from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.llm.model_settings import Price, Secret, StageSettings
-from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
+from tests.fake_model_rules import AZURE, KNOWN_ARGUMENTS, LLAMA_CPP, OLLAMA, OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, open_test_model
 from tests.pipeline.weak_model import LOOPS
@@ -106,6 +106,15 @@ async def test_stage_settings_override_model_and_arguments() -> None:
     assert draft["reasoning_effort"] == "low"
     assert (verify["model"], verify["temperature"], verify["max_tokens"]) == ("small-model", 0.0, 1024)
     assert "reasoning_effort" not in verify
+
+
+async def test_nucleus_is_sent_until_the_server_rejects_it() -> None:
+    async with open_test_model(lambda _: Reply(), top_p=0.5) as ask:
+        await ask.complete()
+    rules = StrictProfile(**{**vars(OPENAI), "takes": KNOWN_ARGUMENTS - {"top_p"}})
+    async with open_test_model(lambda _: Reply(), rules, top_p=0.5) as strict:
+        await strict.complete()
+    assert [one.server.requests[-1].body.get("top_p") for one in (ask, strict)] == [0.5, None]
 
 
 async def test_schema_is_sent_as_strict() -> None:
