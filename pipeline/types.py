@@ -5,7 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Literal
 
-from storage.types import CheckedClaim, Citation, DocumentId, Evidence, Hit, Verdict, VerdictReason
+from storage.types import CheckedClaim, Citation, DocumentId, Evidence, Hit, SearchQuery, Verdict, VerdictReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Turn:
     titles: tuple[str, ...] = ()  # of the pages that a bot's turn cited, most cited first
     corpora: tuple[str, ...] = ()  # of the passages that a bot's turn was written from, as far as known
     documents: tuple[DocumentId, ...] = ()  # that a bot's turn rests on
+    query: SearchQuery | None = None  # for which a bot's turn searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class Conversation:
     def earlier(self) -> tuple[Turn, ...]:
         """All turns before the question, oldest first."""
         return self.turns[:-1]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The search queries of earlier turns, oldest first, each with its time."""
+        return tuple(f"{turn.query.text} (time: {turn.query.time or 'none'})" for turn in self.turns if turn.query)
 
 
 class Status(StrEnum):

@@ -48,7 +48,7 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
     answer = record.result.answer
     if reason := _find_unfitness(record, answer):
         raise UnfitExample(reason)
-    query = _find_query(entries)
+    query = find_query(entries)
     numbers = {citation.passage_id: citation.number for citation in answer.citations}
     return Demonstration(
         record.turn_id,
@@ -105,7 +105,7 @@ def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "b
     return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))
 
 
-def _find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
+def find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
     """Return the query that the model wrote; if it wrote none, the query of the turn's first search."""
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     for step in steps:

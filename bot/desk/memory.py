@@ -12,6 +12,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from bot.access import is_same_person, list_corpora
+from bot.answering.example_pool import find_query
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
 from bot.desk.authorized_turn import find_last_action, is_asker_only
@@ -103,7 +104,9 @@ async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope:
         log_event(logging.WARNING, "cannot read an earlier turn", by, error, ticket=earlier.ticket)
         return Exchange(earlier.taken_at, (), messages)
     shown = messages.union(turn.delivered) if turn else messages
-    return Exchange(question.at, select_turns(question, earlier.outcome, turn, by, scope), shown)
+    turns = select_turns(question, earlier.outcome, turn, by, scope)
+    turns = tuple(replace(part, query=find_query(entries) if part.speaker == "bot" else None) for part in turns)
+    return Exchange(question.at, turns, shown)
 
 
 async def _fetch_history(

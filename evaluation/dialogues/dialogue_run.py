@@ -9,6 +9,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from bot.answering.example_pool import find_query
 from bot.answering.question_answering import answer
 from bot.app import App
 from bot.types import TurnRequest, TurnResult
@@ -123,18 +124,9 @@ class DialogueRun:
         began = time.perf_counter()
         conversation = Conversation((*talk.turns, Turn("user", user)))
         reply = await ask_alone(conversation, model, now=datetime.now(self.app.settings.zone))
-        return DialogueTurn(
-            user,
-            reply.unchecked,
-            UNCHECKED,
-            calls=1,
-            rounds=1,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.reply_tokens,
-            cost=reply.cost,
-            seconds=time.perf_counter() - began,
-            from_cache=_count_reused(model),
-        )
+        turn = DialogueTurn(user, reply.unchecked, UNCHECKED, calls=1, rounds=1, cost=reply.cost)
+        turn = replace(turn, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.reply_tokens)
+        return replace(turn, seconds=time.perf_counter() - began, from_cache=_count_reused(model))
 
 
 async def warm_up(app: App, manifest: RunManifest) -> None:
@@ -156,7 +148,8 @@ def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
     for turn in dialogue.turns:
         documents = sorted({(passage.corpus, passage.document) for passage in turn.passages})
         titles = tuple(dict.fromkeys(passage.title for passage in turn.passages))
-        messages += (Turn("user", turn.user), Turn("bot", turn.reply, titles=titles, documents=tuple(documents)))
+        reply = Turn("bot", turn.reply, titles=titles, documents=tuple(documents), query=turn.query)
+        messages += (Turn("user", turn.user), reply)
     return tuple(messages)
 
 
@@ -189,7 +182,7 @@ async def ask_system(
     hits = [hit for step in steps for hit in step.get("hits", ())]
     known = await app.manifest.recall({hit[0] for hit in hits}, {(hit[2], hit[3]) for hit in hits})
     texts = tuple(sorted(passage.text for passage, _ in known.values()))
-    turn = build_turn(user, done, steps, texts)
+    turn = replace(build_turn(user, done, steps, texts), query=find_query(entries))
     first = sentence_times[0] if sentence_times else None
     return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=_count_reused(app.llm))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from storage.types import Verdict
+from storage.types import SearchQuery, Verdict
 
 
 class TopicKind(StrEnum):
@@ -81,6 +81,7 @@ class DialogueTurn:
     first_sentence_seconds: float | None = None  # None without a sentence
     from_cache: int = 0  # model calls answered by the cache, which make the seconds meaningless
     failure: str = ""  # why the turn failed or was refused
+    query: SearchQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

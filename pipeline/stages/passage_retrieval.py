@@ -68,13 +68,13 @@ MAX_QUERIES = 2
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
     """Return the search query and its time; None if the user does not ask for a fact.
 
-    The question itself is the query if settings say so, the model declines, or its reply is unreadable. The
-    setting does not apply to a search engine, because others read its queries.
+    The question itself is the query if the model's reply is useless, or by the settings, except for a search engine.
     """
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)
     try:
-        return await kit.ask(template, query_format(), stage="query", talk=context.talk, reading=context.reading)
+        facts = {"talk": context.talk, "reading": context.reading, "queries": context.talk.queries}
+        return await kit.ask(template, query_format(), stage="query", **facts)
     except (UnreadableReply, ModelRefused):
         return SearchQuery(resolve_question(context.talk).query)
 

@@ -53,6 +53,7 @@ async def test_earlier_turns_are_remembered_in_order(conversation):
     ]
     assert [turn.language for turn in turns[:2]] == ["de", "de"]
     assert turns[1].titles == ("The samovar",)
+    assert [turn.query.text for turn in turns if turn.query] == ["Wann öffnet der samovar?", "Is the quayside open?"]
     assert turns[1].corpora == tuple(sorted(MARKS))
 
 

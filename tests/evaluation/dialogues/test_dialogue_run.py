@@ -327,3 +327,4 @@ async def test_dialogue_history_carries_cited_documents(app, manifest, tmp_path)
     assert (user.speaker, bot.speaker) == ("user", "bot")
     assert bot.documents
     assert bot.titles[0] == dialogue.turns[0].passages[0].title
+    assert bot.query.text

@@ -44,7 +44,7 @@ from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.support.verdict_look import LOOK_FIELDS, build_look, hold_to_look
 from pipeline.systems import find_system
 from pipeline.types import Conversation, Turn
-from storage.types import Verdict
+from storage.types import SearchQuery, Verdict
 from tests.pipeline.world import NOW, hit
 
 TALK = Conversation((Turn("user", "Where is it?"), Turn("bot", "On the quay [1]."), Turn("user", "Since when?")))
@@ -102,6 +102,14 @@ MANNERS.append(PromptMode(sharing=True))
 
 def turn(template: str, facts: Mapping[str, Any] | None = None, seed: int = 1, **manner: bool) -> str:
     return render_prompt(template, facts or FACTS[template], PromptMode(**manner), NOW, Random(seed)).messages[-1].text
+
+
+def test_query_prompt_shows_earlier_queries_and_their_times() -> None:
+    asked = Turn("user", "And before?")
+    talk = Conversation((*TALK.turns, Turn("bot", "1887.", query=SearchQuery("bell\ncast", "recent")), asked))
+    shown = turn("query", {"talk": talk, "reading": "", "queries": talk.queries})
+    assert "\n(Looked up for earlier messages: bell cast (time: recent))\n" in shown
+    assert "Looked up" not in turn("query", {"talk": TALK, "reading": "", "queries": TALK.queries})
 
 
 def test_every_template_has_facts_in_this_test() -> None:

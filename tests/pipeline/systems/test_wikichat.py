@@ -98,9 +98,10 @@ async def test_events_report_progress(run: Run) -> None:
 
 
 async def test_follow_up_sees_earlier_turns(run: Run) -> None:
+    titles = ("Skarholm lighthouse",)
     before = (
         Turn("user", "What do you know about Skarholm lighthouse?"),
-        Turn("bot", "Skarholm lighthouse was built in 1887. [1]", titles=("Skarholm lighthouse",)),
+        Turn("bot", "Skarholm lighthouse was built in 1887. [1]", titles=titles, query=SearchQuery("Skarholm", 1887)),
     )
     outcome, llm = await run(
         question("And who designed it?", *before),
@@ -113,6 +114,7 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
 
     assert answered(outcome) == ["Oda Hagen designed the lighthouse of Skarholm."]
     assert "Chatbot: Skarholm lighthouse was built in 1887. [1]\nUser: And who designed it?" in llm.asked("query")
+    assert "(Looked up for earlier messages: Skarholm (time: 1887))" in llm.asked("query")
     assert "Query: who designed Skarholm lighthouse\n" in turn_of(llm.of("summarise")[0])
 
 
