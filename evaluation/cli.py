@@ -5,7 +5,7 @@ import typer
 from evaluation.answers.answer_scores import answers
 from evaluation.answers.own.own_evaluation import EPILOG as MINE_EPILOG
 from evaluation.answers.own.own_evaluation import mine
-from evaluation.answers.retrieval import lazy, retrieval
+from evaluation.answers.retrieval import retrieval
 from evaluation.answers.standalone_messages import standalone
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
@@ -23,7 +23,6 @@ from evaluation.robustness.injection import injection
 from evaluation.simulated_model.paced_model import serve_model
 from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
-from evaluation.speed.embedding_benchmark import embedding
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
 from evaluation.speed.search_benchmark import lazy_search, search
@@ -38,7 +37,6 @@ app.add_typer(speed, name="speed")
 app.command()(answers)
 app.command()(claims)
 app.command()(retrieval)
-app.command()(lazy)
 app.command()(standalone)
 app.command()(crashes)
 app.command()(injection)
@@ -52,7 +50,6 @@ app.command()(agreement)
 app.command()(systems)
 app.command()(transcripts)
 speed.command()(desk)
-speed.command()(embedding)
 speed.command("refresh")(measure_refresh)
 speed.command()(search)
 speed.command("lazy")(lazy_search)

@@ -2,29 +2,17 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from random import Random
 from statistics import fmean
 from typing import Annotated, Any
 
 import typer
 
 from bot.app import App
-from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
 from evaluation.reports.printing import AsJson, print_report, render_table
-from evaluation.speed.workload import generate_texts
-from evaluation.workbench import open_corpus, refresh_quietly
-from storage.indexes.embedders import MINILM
-from storage.indexes.embedding import open_embedder
-from storage.passages import CANDIDATES, PassageStore
-from storage.search.candidate_search import LAZY_DEPTH
-from storage.search.lazy_vectors import EMBEDDED_AT_ONCE
-from storage.types import DenseMode
+from evaluation.workbench import open_corpus
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
@@ -72,72 +60,6 @@ async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
         "questions": len(answerable),
         "retrievers": {name: _scores([ranking[name] for ranking in rankings], answerable) for name in rankings[0]},
     }
-
-
-DEPTHS = (5, 10, 20, 30, 50, 100)  # passages that are embedded for a question
-WORDS = 120  # of a timed passage
-
-
-def lazy(
-    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
-    as_json: AsJson = False,
-) -> None:
-    """Measure the recall that lazy corpora lose, and their time, by how many passages are embedded for a question.
-
-    Each question starts without stored vectors. In the rows "in turn", the vectors of earlier questions stay.
-
-    Example: footnote evaluate lazy data/xquad.en.json data/cranfield
-    """
-    reports, milliseconds = [asyncio.run(_measure_depths(read_set(path))) for path in sets], _time_depths()
-    names = ["eager", "words", *map(str, DEPTHS), "in turn"]
-    rows = [
-        [report["set"], measure, *(f"{report['depths'][name][measure]:.3f}" for name in names)]
-        for report in reports
-        for measure in ("R@1", "nDCG@10")
-    ]
-    times = ["", f"ms for passages of {WORDS} words", "", "", *milliseconds.values(), ""]
-    table = render_table(["set", "measure", *names], [*rows, times])
-    print_report({"sets": reports, "milliseconds": milliseconds}, table, as_json=as_json)
-
-
-async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
-    answerable = [question for question in questions.questions if question.relevant]
-
-    async def rank(store: PassageStore, depth: int = LAZY_DEPTH) -> dict[str, float]:
-        return _scores([await _rank_fused(store, question.text, depth) for question in answerable], answerable)
-
-    source, depths = build_set_source(questions.texts, questions.language), {}
-    async with open_corpus(source, SET_CORPUS, dense=DenseMode.LAZY) as app:
-        store = replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
-        for depth in DEPTHS:
-            depths[str(depth)] = await rank(replace(store, kept=0), depth)
-        depths["in turn"] = await rank(store)
-        for name, mode in (("words", DenseMode.OFF), ("eager", DenseMode.EAGER)):
-            await store.flush()
-            await refresh_quietly(source, SET_CORPUS, replace(app, passages=store), mode)
-            depths[name] = await rank(store)
-    return {"set": questions.name, "texts": len(questions.texts), "questions": len(answerable), "depths": depths}
-
-
-async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
-    candidates = await store.candidates(text, [SET_CORPUS], CANDIDATES, depth)
-    ranking = candidates.fuse(CANDIDATES)
-    return list(dict.fromkeys(candidates.listed[key][1].key for key, _ in ranking))
-
-
-def _time_depths() -> dict[str, float]:
-    """Return the milliseconds in which the default embedder embeds the passages of each depth."""
-    embedder, seconds, done = open_embedder(MINILM, {}), 0.0, 0
-    texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
-    embedder.embed(texts[:1])
-    milliseconds: dict[str, float] = {}
-    for depth in DEPTHS:
-        started = time.perf_counter()
-        for start in range(done, depth, EMBEDDED_AT_ONCE):
-            embedder.embed(texts[start : min(start + EMBEDDED_AT_ONCE, depth)])
-        seconds, done = seconds + time.perf_counter() - started, depth
-        milliseconds[str(depth)] = round(seconds * 1000)
-    return milliseconds
 
 
 async def _rankings(app: App, text: str) -> dict[str, list[str]]:

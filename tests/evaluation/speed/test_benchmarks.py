@@ -33,15 +33,6 @@ async def test_desk_answers_once_in_order_during_an_ingest(tmp_path: Path) -> No
     assert "take p99 ms" in _render(report)
 
 
-def test_embedding_rates_are_measured_by_length() -> None:
-    result = CliRunner().invoke(app, ["speed", "embedding", "--texts", "2", "--rounds", "1", "--json"])
-
-    rates = json.loads(result.stdout)["rates"]
-
-    assert [rate["words"] for rate in rates] == [8, 55, 120]
-    assert all(rate["rate"] > 0 for rate in rates)
-
-
 async def test_limits_hold_while_many_turns_run_at_once() -> None:
     unlimited = {"out": math.inf, "prompt": math.inf, "rate": math.inf}
     load = TurnLoad(turns=2, waves=2, first_token=0.01, concurrency=2, calls=4, **unlimited)
