@@ -105,6 +105,7 @@ class JudgedClaim:
     evidence: tuple[str, ...] = ()  # ids of the passages that it was compared with, nearest first
     reasoning: str = ""
     passages: tuple[str, ...] = ()  # their titles and texts, for people who also judge the claim
+    people: Verdict | None = None  # by a vote of people; not stored with the judgement
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,11 @@ def _model_claims(turn: DialogueTurn) -> list[Verdict]:
     return [claim.verdict for claim in turn.claims if claim.origin == "model"]
 
 
+def _count_voted(judged: JudgedTurn, by: str) -> Part:
+    verdicts = [getattr(claim, by) for claim in judged.claims if claim.people]
+    return verdicts.count(Verdict.SUPPORTS), len(verdicts)
+
+
 def _overlap(turn: DialogueTurn, _: JudgedTurn) -> float | None:
     quotes = [passage.quote or passage.text for passage in turn.passages]
     return f1(drop_marks(turn.reply), " ".join(quotes)) if quotes else None
@@ -114,6 +119,8 @@ FACTUAL = Measure(
     "factual", "Factual", "%",
     lambda _, judged: (sum(claim.verdict is Verdict.SUPPORTS for claim in judged.claims), len(judged.claims)),
 )  # fmt: skip
+PEOPLE = Measure("factual_people", "Factual, by people", "%", lambda _, judged: _count_voted(judged, "people"))
+SAMPLE = Measure("factual_sample", "the same claims", "%", lambda _, judged: _count_voted(judged, "verdict"))
 _TITLES = {"relevant": "Relevant", "informational": "Informational", "natural": "Natural"} | {
     "non_repetitive": "Non-repetitive"
 }
@@ -171,7 +178,7 @@ CITATIONS = (
     Measure("candidates", "Drafts", "", _mean(lambda turn, _: turn.candidates), higher_is_better=False),
 )  # fmt: skip
 FAILED = Measure("failed", "Failed", "%", _mean(lambda turn, _: bool(turn.failure)), higher_is_better=False)
-MEASURES = (FACTUAL, *SCALES, TEMPORAL, *COSTS, *ABSTENTION, *ORIGINS, CLAIMS, *CITATIONS, FAILED)
+MEASURES = (FACTUAL, PEOPLE, SAMPLE, *SCALES, TEMPORAL, *COSTS, *ABSTENTION, *ORIGINS, CLAIMS, *CITATIONS, FAILED)
 TESTED = (FACTUAL, *SCALES, TEMPORAL, SILENT)
 
 

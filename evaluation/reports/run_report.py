@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,41 +13,12 @@ from bot.cli.command_context import JsonOption, format_examples, open_bare_comma
 from bot.cli.terminal_output import build_document
 from bot.views.text_formats import format_count
 from evaluation.dialogues.dialogue_types import RunManifest
+from evaluation.dialogues.judging.people_sheet import read_judgements
 from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, replace_file
+from evaluation.reports import run_figures as figures
 from evaluation.reports.printing import MISSING, format_figure, render_table
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
-from evaluation.reports.run_figures import (
-    ABSTENTION,
-    ALL,
-    ALONE,
-    CITATIONS,
-    CLAIMS,
-    COSTS,
-    FACTUAL,
-    FAILED,
-    GAINS,
-    MEASURES,
-    NOT_JUDGED,
-    ORIGINS,
-    SCALES,
-    SILENT,
-    TEMPORAL,
-    Arm,
-    Comparison,
-    Figure,
-    Measure,
-    MeasuredDialogue,
-    adjust_randomised,
-    compare_arms,
-    compare_runs,
-    join_judgements,
-    list_arms,
-    list_kinds,
-    measure,
-    score_steps,
-    select,
-    split_steps,
-)
+from evaluation.reports.run_figures import FACTUAL, Arm, Comparison, Figure, Measure, MeasuredDialogue, measure
 from evaluation.reports.significance import SIGNIFICANT
 
 DEVIATIONS = Path(__file__).with_name("deviations.json")
@@ -82,7 +53,7 @@ def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
     """
     manifest, dialogues = folder.read_manifest(), _read(folder)
     earlier = (against.read_manifest(), _read(against)) if against else None
-    text = "\n\n".join(_write_sections(manifest, dialogues, earlier))
+    text = "\n\n".join(_write_sections(manifest, dialogues, earlier, read_judgements(folder)[1]))
     page = folder.path / "report.html"
     replace_file(folder.path / "report.md", f"{text}\n")
     replace_file(page, render_page(text, f"Dialogues {manifest.id}", draw_plots(dialogues, manifest.seed)))
@@ -90,7 +61,7 @@ def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
 
 
 def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
-    return join_judgements(folder.read_dialogues(), folder.read_judgements())
+    return figures.join_judgements(folder.read_dialogues(), read_judgements(folder)[0])
 
 
 def enter_run(path: Path, folder: RunFolder) -> None:
@@ -119,10 +90,10 @@ LEADERBOARD = f"""# Leaderboard
 def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]) -> Iterator[tuple[object, ...]]:
     corpora = ", ".join(corpus.name for corpus in manifest.corpora)
     stand_ins = [note.partition(":")[0] for note in manifest.stand_ins]  # notes such as "the judge: claims are …"
-    models = {arm.model for arm in list_arms(dialogues)}
-    for arm in list_arms(dialogues):
-        own = select(dialogues, arm)
-        measured = (FACTUAL, CITATIONS[0], SILENT, COSTS[3])
+    models = {arm.model for arm in figures.list_arms(dialogues)}
+    for arm in figures.list_arms(dialogues):
+        own = figures.select(dialogues, arm)
+        measured = (FACTUAL, figures.CITATIONS[0], figures.SILENT, figures.COSTS[3])
         cells = (_cell(measure(own, what, manifest.seed), what) for what in measured)
         model = arm.model or "none"
         own_stand_ins = (
@@ -143,10 +114,10 @@ def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
             **asdict(figure.interval),
             "deviation": figure.deviation,
         }
-        for arm in list_arms(dialogues)
-        for kind in list_kinds(dialogues)
-        for what in MEASURES
-        if (figure := measure(select(dialogues, arm, kind), what, seed))
+        for arm in figures.list_arms(dialogues)
+        for kind in figures.list_kinds(dialogues)
+        for what in figures.MEASURES
+        if (figure := measure(figures.select(dialogues, arm, kind), what, seed))
     ]
 
 
@@ -154,11 +125,12 @@ def _write_sections(
     manifest: RunManifest,
     dialogues: Sequence[MeasuredDialogue],
     earlier: tuple[RunManifest, Sequence[MeasuredDialogue]] | None,
+    people: str,
 ) -> Iterator[str]:
     seed = manifest.seed
-    compared = compare_arms(dialogues, seed)
+    compared = figures.compare_arms(dialogues, seed)
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
-    judged = sum(judgement is not NOT_JUDGED for dialogue in dialogues for _, judgement in dialogue.turns)
+    judged = sum(judgement is not figures.NOT_JUDGED for dialogue in dialogues for _, judgement in dialogue.turns)
     planned = count_planned(manifest, len(dialogues))
     yield "# Systems in simulated dialogues"
     yield (
@@ -171,7 +143,7 @@ def _write_sections(
         listed = "\n".join(f"> - {stand_in}" for stand_in in manifest.stand_ins)
         yield f"> **Some models were replaced by rules.** Their figures measure no model:\n>\n{listed}"
     if dialogues:
-        yield from _write_tables(dialogues, compared, seed, manifest.currency)
+        yield from _write_tables(dialogues, compared, manifest, people)
     if earlier:
         yield from _write_changes(earlier, dialogues, seed)
     yield "## Deviations from the papers"
@@ -183,8 +155,9 @@ def _write_sections(
 
 
 def _write_tables(
-    dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison], seed: int, currency: str
+    dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison], manifest: RunManifest, people: str
 ) -> Iterator[str]:
+    seed, currency = manifest.seed, manifest.currency
     yield "## Factuality and conversation"
     yield (
         "As WikiChat's table 1: the share of claims that passages support, scores from 1 to 5 with their standard "
@@ -192,35 +165,38 @@ def _write_tables(
         "alone (or than the first system) with p ≤ .05 in a paired randomisation test over "
         "topics, adjusted for the number of tests."
     )
-    yield _tabulate(dialogues, (FACTUAL, *SCALES, TEMPORAL), seed, marks=_find_better(dialogues, compared))
+    if people:
+        yield f"People: {people} Beside them, the judge on the same and on all claims; `*` is by the judge."
+    by_people = (figures.PEOPLE, figures.SAMPLE, replace(FACTUAL, title="all claims"))
+    shown = (*(by_people if people else (FACTUAL,)), *figures.SCALES, figures.TEMPORAL)
+    yield _tabulate(dialogues, shown, seed, marks=_find_better(dialogues, compared))
     yield "## Cost and latency"
     yield f"As WikiChat's table 2{f'; costs in {currency}' if currency else ''}."
-    yield _tabulate(dialogues, COSTS, seed, kinds=(ALL,))
+    yield _tabulate(dialogues, figures.COSTS, seed, kinds=(figures.ALL,))
     yield "## Saying that it does not know"
     yield "As WikiChat's table 11, and whether it was right: by whether the judge finds a passage that answers."
-    yield _tabulate(dialogues, ABSTENTION, seed)
+    yield _tabulate(dialogues, figures.ABSTENTION, seed)
     yield "## Where claims come from"
     yield "As WikiChat's table 12: statements a turn from retrieval, claims of the model, and how many are verified."
-    yield _tabulate(dialogues, ORIGINS, seed)
+    yield _tabulate(dialogues, figures.ORIGINS, seed)
     yield "## Claims a turn"
     yield "As WikiChat's table 13."
-    kinds = list_kinds(dialogues)
-    claims = (
-        (arm, *(_cell(measure(select(dialogues, arm, kind), CLAIMS, seed), CLAIMS) for kind in kinds))
-        for arm in list_arms(dialogues)
-    )
+    kinds = figures.list_kinds(dialogues)
+    parts = ((arm, [figures.select(dialogues, arm, kind) for kind in kinds]) for arm in figures.list_arms(dialogues))
+    what = figures.CLAIMS
+    claims = ((arm, *(_cell(measure(part, what, seed), what) for part in own)) for arm, own in parts)
     yield render_table(("system", *kinds), claims)
-    scored = ((arm, score_steps(select(dialogues, arm))) for arm in list_arms(dialogues))
+    scored = ((arm, figures.score_steps(figures.select(dialogues, arm))) for arm in figures.list_arms(dialogues))
     if rows := [(f"{arm}, {step}", f"{100 * scores[step]:.1f}") for arm, scores in scored for step in scores]:
         yield "## Refinement"
         yield "As WikiChat's table 14, without citations: BLEU-4 with the text before the step as the reference."
         yield render_table(("step", "BLEU-4"), rows)
-    if steps := [step for dialogue in dialogues for step in split_steps(dialogue) if step.turns]:
+    if steps := [step for dialogue in dialogues for step in figures.split_steps(dialogue) if step.turns]:
         yield "As WikiChat's table 15: how much better a text is graded than before the step."
-        yield _tabulate(steps, GAINS, seed)
+        yield _tabulate(steps, figures.GAINS, seed)
     yield "## Citations and knowledge"
     yield "Sentences that their citations support, needed citations, and words in common with the cited passages."
-    yield _tabulate(dialogues, (*CITATIONS, FAILED), seed, kinds=(ALL,))
+    yield _tabulate(dialogues, (*figures.CITATIONS, figures.FAILED), seed, kinds=(figures.ALL,))
     yield from _write_variants(dialogues, seed)
     if compared:
         yield "## Paired tests"
@@ -245,11 +221,11 @@ def _tabulate(
 
     `marks` are added to the cells of the last kind, which is `all` if there are several kinds.
     """
-    chosen, rows = tuple(kinds) or list_kinds(dialogues), list[tuple[object, ...]]()
+    chosen, rows = tuple(kinds) or figures.list_kinds(dialogues), list[tuple[object, ...]]()
     for kind in chosen:
         shown = marks or {} if kind == chosen[-1] else {}
-        for arm in list_arms(dialogues):
-            own = select(dialogues, arm, kind)
+        for arm in figures.list_arms(dialogues):
+            own = figures.select(dialogues, arm, kind)
             cells = (_cell(measure(own, what, seed), what) + shown.get((arm, what.name), "") for what in measures)
             rows.append((kind, arm, *cells))
     return render_table(("topics", "system", *(what.title for what in measures)), rows)
@@ -259,7 +235,7 @@ def _cell(figure: Figure | None, what: Measure) -> str:
     if figure is None:
         return MISSING
     interval = figure.interval
-    if what in SCALES:
+    if what in figures.SCALES:
         return f"{interval.value:.1f} ± {figure.deviation:.1f}"
     low, high = _number(interval.low, what), _number(interval.high, what)
     spread = f" ({low}–{high})" if low != high else ""
@@ -277,9 +253,9 @@ def _number(value: float, what: Measure) -> str:
 
 def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison]) -> dict[tuple[Arm, str], str]:
     """Return a mark for each arm and measure in which the arm is significantly better than its baseline."""
-    arms, marks = list_arms(dialogues), dict[tuple[Arm, str], str]()
+    arms, marks = figures.list_arms(dialogues), dict[tuple[Arm, str], str]()
     for arm in arms:
-        baseline = next((other for other in arms if (other.system, other.model) == (ALONE, arm.model)), arms[0])
+        baseline = next((other for other in arms if (other.system, other.model) == (figures.ALONE, arm.model)), arms[0])
         for comparison in compared:
             is_pair = {comparison.first, comparison.second} == {arm, baseline}
             if not is_pair or comparison.adjusted is None or comparison.adjusted > SIGNIFICANT:
@@ -292,14 +268,15 @@ def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Compa
 
 def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterator[str]:
     """Yield a table for each system that ran in several variants, like the tables of papers that vary one setting."""
-    arms = list_arms(dialogues)
+    arms = figures.list_arms(dialogues)
     for base in dict.fromkeys(arm.system.partition(":")[0] for arm in arms):
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
         if len(variants) > 1 and any(":" in arm.system for arm in variants):
             yield f"## Variants of `{base}`"
             own = [dialogue for dialogue in dialogues if dialogue.arm in variants]
-            shown = (FACTUAL, SILENT, CITATIONS[0], CITATIONS[2], CITATIONS[4], COSTS[5], COSTS[3])
-            yield _tabulate(own, shown, seed, kinds=(ALL,))
+            cited, costs = figures.CITATIONS, figures.COSTS
+            shown = (FACTUAL, figures.SILENT, cited[0], cited[2], cited[4], costs[5], costs[3])
+            yield _tabulate(own, shown, seed, kinds=(figures.ALL,))
 
 
 def _write_probability(value: float | None) -> str:
@@ -328,8 +305,8 @@ def _write_changes(
         f"Of {manifest.created[:10]}, commit {manifest.commit[:12] or 'unknown'}; `p` by randomisation over topics, "
         "adjusted for how many measures there are. Seconds also depend on the load of the machine."
     )
-    changes = list(compare_runs(before, dialogues, seed))
-    adjusted = adjust_randomised([test for *_, test in changes])
+    changes = list(figures.compare_runs(before, dialogues, seed))
+    adjusted = figures.adjust_randomised([test for *_, test in changes])
     rows = (
         (arm, what.title, _cell(old, what), _cell(new, what), test.topics, _write_probability(p))
         for (arm, what, old, new, test), p in zip(changes, adjusted, strict=True)
@@ -355,16 +332,16 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
 
 def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
     """Return two plots with intervals: factuality, and the seconds of a turn."""
-    arms, kinds = list_arms(dialogues), list_kinds(dialogues)
+    arms, kinds = figures.list_arms(dialogues), figures.list_kinds(dialogues)
 
     def plot(name: str, own: Sequence[MeasuredDialogue], what: Measure) -> Iterator[PlotPoint]:
         if figure := measure(own, what, seed):
             yield PlotPoint(name, figure.interval.value, figure.interval.low, figure.interval.high)
 
     shown = kinds if len(arms) <= _FEW_ARMS else kinds[-1:]
-    named = [(f"{arm} · {kind}", select(dialogues, arm, kind)) for arm in arms for kind in shown]
+    named = [(f"{arm} · {kind}", figures.select(dialogues, arm, kind)) for arm in arms for kind in shown]
     factual = tuple(point for name, own in named for point in plot(name, own, FACTUAL))
-    times = tuple(point for arm in arms for point in plot(str(arm), select(dialogues, arm), COSTS[3]))
+    times = tuple(point for arm in arms for point in plot(str(arm), figures.select(dialogues, arm), figures.COSTS[3]))
     top = _round_up(max((point.high for point in times), default=0.0))
     plots = (
         Plot("Claims that passages support, with 95% intervals", factual, 1.0, "{:.0%}".format),

@@ -5,7 +5,7 @@ Resampling draws dialogues, because the turns and claims of one dialogue are not
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,14 +103,26 @@ def adjust_for_many(pvalues: Sequence[float]) -> tuple[float, ...]:
     return tuple(map(float, import_measures("scipy.stats").false_discovery_control(pvalues)))
 
 
-def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Return the agreement of two judges beyond chance; None without pairs, or if all labels are the same.
+def estimate_alpha(dialogues: Iterable[Sequence[Sequence[Hashable]]], seed: int = 0) -> Interval | None:
+    """Estimate the agreement of raters beyond chance, from the labels of each unit of each dialogue.
 
-    Cohen, "A coefficient of agreement for nominal scales" (1960).
+    This is Krippendorff's alpha for nominal labels, some of which may be missing ("Computing Krippendorff's
+    Alpha-Reliability", 2011, section D). It is None without two labels of a unit, or if all labels are the same.
     """
-    if not pairs:
+    rated = [counts for units in dialogues if (counts := [Counter(unit) for unit in units if len(unit) > 1])]
+    labels = {label for counts in rated for count in counts for label in count}
+    if len(labels) < 2:
         return None
-    first, second = Counter(label for label, _ in pairs), Counter(other for _, other in pairs)
-    agreed = sum(label == other for label, other in pairs) / len(pairs)
-    chance = sum(times * second[label] for label, times in first.items()) / len(pairs) ** 2
-    return None if chance >= 1 else (agreed - chance) / (1 - chance)
+    sums = np.array([[sum(map(_disagree, c)), *(sum(n[label] for n in c) for label in labels)] for c in rated], float)
+    drawn = np.random.default_rng(seed).multinomial(len(sums), [1 / len(sums)] * len(sums), RESAMPLES)
+    apart, *times = (np.vstack((np.ones((1, len(sums))), drawn)) @ sums).T
+    total = np.sum(times, axis=0)
+    with np.errstate(invalid="ignore"):  # a resample may have only one label
+        alpha = 1 - apart * (total - 1) / (total**2 - np.square(times).sum(axis=0))
+    low, high = np.nanquantile(alpha[1:], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(alpha[0]), float(low), float(high), sum(map(len, rated)))
+
+
+def _disagree(unit: Counter[Hashable]) -> float:
+    """Return the ordered pairs of different labels of a unit, divided by its number of labels less one."""
+    return (unit.total() ** 2 - sum(times**2 for times in unit.values())) / (unit.total() - 1)

@@ -1,16 +1,22 @@
 """Sheets for people hide systems and verdicts; filled sheets are read and compared."""
 
 import csv
+import json
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 from evaluation import EvaluationError
+from evaluation.cli import app
 from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedClaim, JudgedTurn
-from evaluation.dialogues.judging.agreement import JUDGE, measure_agreement
-from evaluation.dialogues.judging.people_sheet import draw_rows, name_row, read_sheet, render_sheet
+from evaluation.dialogues.judging import people_sheet
+from evaluation.dialogues.judging.agreement import JUDGE, measure_agreement, take_vote
+from evaluation.dialogues.judging.people_sheet import draw_rows, list_checks, name_row, read_sheet
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.reports.run_report import build_figures
 from storage.types import Verdict
-from tests.evaluation.runs import TOPIC
+from tests.evaluation.runs import MANIFEST, TOPIC
 
 TURNS = (DialogueTurn("How <old>?", "Very.", "answered"), DialogueTurn("=Why?", "It was built first.", "answered"))
 DIALOGUE = Dialogue("secret-system/m/001", TOPIC, "secret-system", "m", "u", TURNS)
@@ -22,7 +28,7 @@ def test_sheet_rows_are_random_and_hide_system_and_verdict():
     claims, turns = draw_rows([DIALOGUE], JUDGED, 3, seed=1)
     assert (len(claims), len(turns)) == (3, 2)
     assert (claims, turns) == draw_rows([DIALOGUE], JUDGED, 3, seed=1)
-    page = render_sheet(claims, turns)
+    page = people_sheet.render_sheet(claims, turns, 1)
     for shown in (str(claims), str(turns), page):
         assert "secret-system" not in shown
         assert "Hidden reason" not in shown
@@ -56,24 +62,18 @@ def test_filled_sheet_is_compared_with_the_judge(tmp_path):
         (name_row(key), "relevant"): 4,
         (name_row((DIALOGUE.id, 2)), "relevant"): 2,
     }
-    agreement = {column.column: column for column in measure_agreement({JUDGE: judge, "anna": anna})}
-    assert {name: (column.rows, column.alike, column.kappa) for name, column in agreement.items()} == {
+    dialogues = {row: DIALOGUE.id for row, _ in judge}
+    agreement = {column.column: column for column in measure_agreement({JUDGE: judge, "anna": anna}, dialogues)}
+    assert {name: (column.rows, column.alike, column.alpha.value) for name, column in agreement.items()} == {
         "verdict": (2, 1, 0.0),
-        "relevant": (2, 1, pytest.approx(1 / 3)),
+        "relevant": (2, 1, pytest.approx(0.4)),
     }
 
 
-@pytest.mark.parametrize(
-    ("row", "fault"),
-    [
-        ({"row": "a", "verdict": "TRUE"}, "has the verdict 'TRUE'"),
-        ({"row": "a", "relevant": "6"}, "has '6' for relevant"),
-        ({"row": "a", "relevant": "good"}, "has 'good' for relevant"),
-    ],
-)
-def test_invalid_label_is_reported_with_its_row(tmp_path, row, fault):
-    with pytest.raises(EvaluationError, match=f"row 2 of .*anna.csv {fault}"):
-        read_sheet(write_sheet(tmp_path / "anna.csv", [row]))
+@pytest.mark.parametrize(("column", "label"), [("verdict", "TRUE"), ("relevant", "6"), ("relevant", "good")])
+def test_invalid_label_is_reported_with_its_row(tmp_path, column, label):
+    with pytest.raises(EvaluationError, match=f"row 2 of .*anna.csv has .*'{label}'"):
+        read_sheet(write_sheet(tmp_path / "anna.csv", [{"row": "a", column: label}]))
 
 
 def test_sheet_with_semicolons_is_read(tmp_path):
@@ -98,3 +98,68 @@ def test_model_alone_is_in_the_sheets():
     alone = replace(DIALOGUE, turns=(replace(TURNS[0], status="unchecked"),))
     claims, turns = draw_rows([alone], JUDGED, 9, seed=1)
     assert (len(claims), len(turns)) == (3, 1)
+
+
+OTHER = replace(DIALOGUE, id="secret-system/m/002", topic=replace(TOPIC, title="Ferry"))
+FERRY = tuple(replace(claim, passages=("Ferry\nThe ferry leaves at nine.",)) for claim in CLAIMS)
+TWO_TOPICS = {**JUDGED, (OTHER.id, 1): JudgedTurn(FERRY, relevant=3)}
+
+
+def test_checks_have_a_known_verdict_and_look_like_claims():
+    claims, _ = draw_rows([DIALOGUE, OTHER], TWO_TOPICS, 3, seed=1)
+    checks = {row["row"]: row for row in people_sheet.plant_checks([DIALOGUE, OTHER], TWO_TOPICS, claims, 1)}
+    known = {row: verdict for (row, _), verdict in list_checks(TWO_TOPICS).items() if row in checks}
+    assert sorted(known.values()) == ["NOT ENOUGH INFO"] * 2 + ["SUPPORTS"] * 2
+    for row, verdict in known.items():
+        assert checks[row].keys() == claims[0].keys()
+        assert (checks[row]["claim"] in checks[row]["passages"]) == (verdict == "SUPPORTS")
+        assert checks[row]["claim"] in checks[row]["said"] or verdict != "SUPPORTS"
+    assert not checks.keys() & {row["row"] for row in claims}
+
+
+def test_vote_takes_majority_and_stricter_verdict_of_ties_unless_adjudicated():
+    votes = {"a": "SSN", "b": "SN", "c": "NR", "d": "S", "e": "SNR", "f": "SR"}
+    full = {"S": "SUPPORTS", "N": "NOT ENOUGH INFO", "R": "REFUTES"}
+    sheets = [{(row, "verdict"): full[given[at]] for row, given in votes.items() if at < len(given)} for at in range(3)]
+    vote, ties = take_vote(sheets, {("f", "verdict"): "SUPPORTS", ("a", "verdict"): "REFUTES"})
+    assert {row: verdict[0] for (row, _), verdict in vote.items()} == dict(zip("abcef", "SNRRS", strict=True))
+    assert {row for row, _ in ties} == {*"bcef"}
+
+
+def test_careless_rater_is_dropped_and_the_vote_becomes_a_column_of_the_report(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.write_manifest(MANIFEST)
+    for talk in (DIALOGUE, OTHER):
+        folder.append_turn(replace(talk, turns=()), TURNS[0])
+        folder.append_judgement((talk.id, 1), TWO_TOPICS[talk.id, 1])
+
+    def call(name, *words):
+        return CliRunner().invoke(app, [name, str(folder.path), *map(str, words)])
+
+    def measure():
+        return {row["measure"]: (row["value"], row["count"]) for row in build_figures(folder)}
+
+    assert call("sheet", "--count", 4).exit_code == 0
+    checks, sheets = list_checks(folder.read_judgements()), []
+    for place, name in enumerate(("anna", "ben", "careless"), start=1):
+        with (folder.path / f"sheet-claims-{place}.csv").open(newline="") as file:
+            rows = sorted(row["row"] for row in csv.DictReader(file))
+        labels = dict.fromkeys(rows, "SUPPORTS")
+        if name != "careless":
+            labels |= dict.fromkeys([row for row in rows if (row, "verdict") not in checks][:place], "REFUTES")
+            labels |= {row: checks[row, "verdict"] for row in rows if (row, "verdict") in checks}
+        filled = [{"row": row, "verdict": label} for row, label in labels.items()]
+        sheets.append(write_sheet(tmp_path / f"{name}.csv", filled))
+    assert json.loads(call("agreement", *sheets, "--json").stdout)["dropped"] == ["careless"]
+    report = (folder.path / "report.md").read_text()
+    assert "Dropped: careless (2 of 4 checks failed)" in report
+    assert "| Factual, by people | the same claims | all claims |" in report
+    assert measure() | {"factual_people": (0.5, 4), "factual_sample": (1, 4), "factual": (1, 6)} == measure()
+
+    with (folder.path / "sheet-ties.csv").open(newline="") as file:
+        (tie,) = csv.DictReader(file)
+    write_sheet(folder.path / "sheet-ties.csv", [{"row": tie["row"], "verdict": "SUPPORTS"}])
+    assert "1 tie, 1 adjudicated" in call("agreement", *sheets).stdout
+    assert measure()["factual_people"] == (0.75, 4)
+    assert call("agreement", sheets[0]).exit_code == 0
+    assert "factual_people" not in measure()  # one rater is no vote

@@ -293,14 +293,7 @@ async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_p
     assert 0 < manifest["files"]["train"]["lessons"] < sum(file["lessons"] for file in manifest["files"].values())
     read = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
     exported = [lesson for lessons in read.values() for lesson in lessons]
-    assert {lesson.template for lesson in exported} >= {
-        "claims",
-        "generate",
-        "split",
-        "verify",
-        "verdicts",
-        "answer",
-    }
+    assert {lesson.template for lesson in exported} >= {"claims", "generate", "split", "verify", "verdicts", "answer"}
     for lesson in exported:
         read_lesson(lesson)
     assert {split: len(lessons) for split, lessons in read.items()} == {

@@ -10,21 +10,9 @@ from typer.testing import CliRunner
 from evaluation.cli import app
 from evaluation.dialogues.dialogue_types import CitationCounts, Dialogue, JudgedClaim, JudgedTurn, Topic, TopicKind
 from evaluation.dialogues.run_folder import RunFolder
+from evaluation.reports import run_figures as figures
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
-from evaluation.reports.run_figures import (
-    ABSTENTION,
-    CITATIONS,
-    COSTS,
-    FACTUAL,
-    MEASURES,
-    ORIGINS,
-    TEMPORAL,
-    Arm,
-    join_judgements,
-    measure,
-    score_steps,
-    select,
-)
+from evaluation.reports.run_figures import FACTUAL, MEASURES, Arm, join_judgements, measure
 from evaluation.reports.run_report import build_figures, enter_run, write_report
 from storage.types import Verdict
 from tests.evaluation import runs
@@ -68,20 +56,20 @@ def run(tmp_path: Path) -> RunFolder:
 
 def test_report_figures_equal_those_computed_by_hand(run: RunFolder):
     dialogues = join_judgements(run.read_dialogues(), run.read_judgements())
-    good = select(dialogues, Arm("good", "m"))
+    good = figures.select(dialogues, Arm("good", "m"))
 
     def value(what):
         measured = measure(good, what)
         return None if measured is None else round(measured.interval.value, 4)
 
     assert value(FACTUAL) == 0.75  # 3 of 4 claims
-    assert value(TEMPORAL) == 1.0
-    assert [value(cost) for cost in ABSTENTION] == [round(1 / 3, 4), 1.0, None]
-    assert [value(cost) for cost in ORIGINS] == [3.0, round(4 / 3, 4), 0.5]
-    assert [value(cost) for cost in CITATIONS[:2]] == [0.75, 0.75]
+    assert value(figures.TEMPORAL) == 1.0
+    assert [value(cost) for cost in figures.ABSTENTION] == [round(1 / 3, 4), 1.0, None]
+    assert [value(cost) for cost in figures.ORIGINS] == [3.0, round(4 / 3, 4), 0.5]
+    assert [value(cost) for cost in figures.CITATIONS[:2]] == [0.75, 0.75]
     # "it is 90 metres long" and "pier is 90 metres long": 4 of 5 words each
-    assert value(CITATIONS[2]) == 0.8
-    costs = {cost.name: value(cost) for cost in COSTS}
+    assert value(figures.CITATIONS[2]) == 0.8
+    costs = {cost.name: value(cost) for cost in figures.COSTS}
     assert costs["turn_cost"] == 0.02
     assert costs["claim_cost"] == 0.015  # three turns' cost over four claims
     assert costs["claim_seconds"] == 1.5
@@ -196,8 +184,8 @@ def test_words_of_drafts_and_replies_are_compared_without_citation_marks(tmp_pat
     turn = replace(TURN, draft=f"{said} [7].", refined=f"{said} [4][7].", reply="It is 90 metres long. [1]")
     folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), turn)
     (dialogue,) = join_judgements(folder.read_dialogues(), {})
-    assert measure((dialogue,), CITATIONS[2]).interval.value == pytest.approx(0.8)
-    scores = score_steps((dialogue,))
+    assert measure((dialogue,), figures.CITATIONS[2]).interval.value == pytest.approx(0.8)
+    scores = figures.score_steps((dialogue,))
     assert scores["refinement"] == pytest.approx(1)
     assert scores["gate"] < 1
     write_report(folder)

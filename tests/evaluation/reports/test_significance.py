@@ -5,7 +5,7 @@ import pytest
 
 from evaluation import EvaluationError
 from evaluation.reports.libraries import import_measures
-from evaluation.reports.significance import adjust_for_many, cohens_kappa, compare_paired, estimate_share
+from evaluation.reports.significance import adjust_for_many, compare_paired, estimate_alpha, estimate_share
 
 FIRST = [0.9, 1.0, 0.8, 0.95, 1.0, 0.7, 0.85, 0.9]
 SECOND = [0.6, 0.9, 0.85, 0.7, 0.8, 0.6, 0.8, 0.75]
@@ -89,16 +89,20 @@ def test_many_comparisons_are_adjusted():
     assert adjust_for_many([]) == ()
 
 
-def test_cohens_kappa_equals_the_value_computed_by_hand():
-    # 20 and 15 agreed on of 50; each says yes 25 and 30 times: (.7 - .5) / (1 - .5)
-    pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
-    assert cohens_kappa(pairs) == pytest.approx(0.4)
+def test_alpha_equals_the_published_value_although_ratings_are_missing():
+    # Krippendorff 2011, section D: four observers, twelve units
+    raters = "123321412...", "1233224125.3", ".3332342251.", "12332441251."
+    units = [[label for label in unit if label != "."] for unit in zip(*raters, strict=True)]
+    alpha = estimate_alpha([[unit] for unit in units])
+    assert alpha.value == pytest.approx(0.743, abs=0.0005)
+    assert alpha.count == 11
+    assert alpha.low < alpha.value < alpha.high
 
 
-@pytest.mark.parametrize(("pairs", "expected"), [([(1, 1), (2, 2)], 1.0), ([(1, 2), (2, 1)], -1.0), ([(1, 1)], None)])
-def test_cohens_kappa_is_1_or_minus_1_at_its_ends_and_none_without_variation(pairs, expected):
-    assert cohens_kappa(pairs) == expected
-    assert cohens_kappa([]) is None
+@pytest.mark.parametrize(("units", "expected"), [(["aa", "bb"], 1), (["ab", "ba"], -0.5), (["aa", "b"], None)])
+def test_alpha_at_its_ends_and_without_variation(units, expected):
+    alpha = estimate_alpha([units])
+    assert (alpha and alpha.value) == expected
 
 
 def test_missing_library_is_named():

@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.simulated_model.model_pace import ReplyLength, SimulatedModel
-from evaluation.simulated_model.model_replies import (
-    REPLY_LENGTHS,
-    SimulatedReply,
-    build_reply,
-    detect_kind,
-)
+from evaluation.simulated_model.model_replies import REPLY_LENGTHS, SimulatedReply, build_reply, detect_kind
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import (

@@ -19,13 +19,7 @@ from evaluation.speed.turn_benchmark import (
     render_stages,
     render_timeline,
 )
-from evaluation.speed.turn_figures import (
-    SystemRuns,
-    compute_figures,
-    critical_path,
-    server_seconds,
-    split_seconds,
-)
+from evaluation.speed.turn_figures import SystemRuns, compute_figures, critical_path, server_seconds, split_seconds
 from evaluation.speed.turn_trace import (
     Cause,
     MeasuredTurn,
