@@ -51,9 +51,10 @@ def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
 
     Raises `EvaluationError`, `OSError`.
     """
-    manifest, dialogues = folder.read_manifest(), _read(folder)
+    manifest, (judgements, people) = folder.read_manifest(), read_judgements(folder)
+    dialogues = figures.join_judgements(folder.read_dialogues(), judgements)
     earlier = (against.read_manifest(), _read(against)) if against else None
-    text = "\n\n".join(_write_sections(manifest, dialogues, earlier, read_judgements(folder)[1]))
+    text = "\n\n".join(_write_sections(manifest, dialogues, earlier, people))
     page = folder.path / "report.html"
     replace_file(folder.path / "report.md", f"{text}\n")
     replace_file(page, render_page(text, f"Dialogues {manifest.id}", draw_plots(dialogues, manifest.seed)))

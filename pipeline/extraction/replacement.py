@@ -33,7 +33,7 @@ async def find_answering(
         and (alone := tuple(quote_alone(finding)))
     }
     texts = [f"{first.evidence[0].passage.section}\n{first.text}".strip() for first, *_ in quotes.values()]
-    known = all(measure_trust(question, one.evidence[0].document.language) >= TRUSTED for one in findings)
+    known = all(measure_trust(question, finding.evidence[0].document.language) >= TRUSTED for finding in findings)
     odds = dict(zip(quotes, await rerank(question, texts) if known else (), strict=False))
     least = max(HOPELESS, (best := max(odds.values(), default=0.0)) - FAR_BEHIND, min(LEAST_ODDS, best - NEAR_BEST))
     kept = (number for number in odds if odds[number] >= least or not strict)
@@ -57,10 +57,10 @@ def quote_alone(finding: SourcedFinding) -> Iterator[CitedSentence]:
         yield CitedSentence(finding.text, finding.evidence)
     for piece in bind_subjects(finding.evidence):
         prose, hit = piece.passage.kind is PassageKind.PROSE, Hit(piece.passage, piece.document, 1.0)
-        ended = (one for one in find_candidates([hit]) if one.lead and one.span[1] == piece.span[1])
+        items = (item for item in find_candidates([hit]) if item.lead and item.span[1] == piece.span[1])
         listed = prose and is_in_list(piece.passage.text, piece.span)
         whole = not listed or piece.text.endswith(SENTENCE_ENDS)
-        if item := next((one for one in ended if "\n" not in one.text), None):
+        if item := next((item for item in items if "\n" not in item.text), None):
             yield CitedSentence("\n".join(part.text for part in item.evidence), item.evidence)
         elif whole and not (piece.span[0] and leans_back(piece.text, language)):
             note = footnotes.describe_place(piece.document, piece.passage) if listed else ""
@@ -69,7 +69,9 @@ def quote_alone(finding: SourcedFinding) -> Iterator[CitedSentence]:
 
 def is_said(text: str, said: Iterable[str], least: float = MOSTLY_SAME) -> bool:
     """Return whether an earlier sentence says the same, from whatever passage."""
-    return any(has_same_words(text, one, least) and not (denies(text, one) or denies(one, text)) for one in said)
+    negated = parse_statement(text).negated
+    same = (earlier for earlier in said if has_same_words(text, earlier, least))
+    return any(parse_statement(earlier).negated == negated for earlier in same)
 
 
 def denies(text: str, other: str) -> bool:

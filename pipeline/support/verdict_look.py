@@ -88,10 +88,10 @@ def find_look_fault(
     `shown` are all sentences that the model had; it copied from those `cited`.
     """
     passages = {piece.passage.id for piece in cited}
-    near = [piece for piece in shown if piece.passage.id in passages]
+    near = [piece.text for piece in shown if piece.passage.id in passages]
     pages = [f"{piece.document.title} {piece.passage.section}" for piece in cited]
     texts = [piece.text for piece in cited]
-    known = {term for text in (*pages, *(piece.text for piece in near)) for term in content_terms(text)}
+    known = {term for text in (*pages, *near) for term in content_terms(text)}
     read = parse_sentence(claim, choose_language(claim, (parse_passage(piece.passage.text) for piece in cited)))
     same_language = read.language == detect_language(cited[0].passage.text) if cited else False
     for copied_text in filter(None, look):
@@ -104,13 +104,15 @@ def find_look_fault(
         if not (_is_among(value, amounts) or digits.issuperset(_DIGITS.findall(value.said) or [""])):
             return f"The cited sentences do not say “{value.said}”."
     said, values = _find_values(asked), _find_values(look)
-    own = [one for one in _find_counted([claim]) if not (_is_among(one, said) or _is_in_name(one, claim, texts))]
+    own = [
+        value for value in _find_counted([claim]) if not (_is_among(value, said) or _is_in_name(value, claim, texts))
+    ]
     if own and not any(_is_among(value, values) or _is_among(other, [value]) for value in own for other in values):
-        reckoned = values and not any(_is_among(value, _find_values(piece.text for piece in near)) for value in own)
+        reckoned = values and not any(_is_among(value, _find_values(near)) for value in own)
         own = own if values else [value for value in own if not _is_among(value, amounts)]  # the rules compare those
         instead = f", but the sentences say “{values[0].said}”" if values else " of which nothing was copied"
         counted = not values and all(
-            isinstance(one, Number) and not one.units and one.values[0] <= _DOZEN for one in own
+            isinstance(value, Number) and not value.units and value.values[0] <= _DOZEN for value in own
         )
         if not (reckoned or counted):  # "six cities" may count a list
             return f"It says “{own[0].said}”{instead}."
@@ -120,7 +122,7 @@ def find_look_fault(
     dropped = next((value for value, one in zip(look, copied, strict=True) if _is_dropped(one, read)), "")
     if dropped:
         return f"It leaves out “{dropped}”."
-    sibling = _find_sibling(copied, read, [piece.text for piece in near])
+    sibling = _find_sibling(copied, read, near)
     return f"It speaks of “{sibling[0]}”, but “{sibling[1]}” was copied." if sibling else ""
 
 

@@ -193,12 +193,12 @@ def fetch_stored(connection: sa.Connection, closed: Sequence[str], acts: Sequenc
     """Return the stored claims of the turns `closed`, and the stored rows of the feedback entries `acts`."""
     opened = entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.turn_id.in_(closed)
     first = sa.select(sa.func.min(entries.c.seq)).where(*opened).group_by(entries.c.turn_id)
-    turns = connection.execute(first).scalars().all()
+    openings = connection.execute(first).scalars().all()
     stored: defaultdict[tuple[str, int], list[RawRow]] = defaultdict(list)
     for table, (owner, _) in _SOURCES.items():
         raw = ", ".join(_cast(column, connection.dialect.name) for column in table.columns)
         query = sa.text(f"SELECT {owner}, {raw} FROM {table.name} WHERE {owner} IN :numbers")  # noqa: S608 - our names
-        numbers = acts if table is feedback else turns
+        numbers = acts if table is feedback else openings
         for row in connection.execute(query.bindparams(sa.bindparam("numbers", numbers, expanding=True))):
             stored[table.name, row[0]].append(tuple(bytes(part or b"") for part in row[1:]))
     return stored

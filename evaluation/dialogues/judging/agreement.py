@@ -14,10 +14,11 @@ from bot.cli.command_context import JsonOption, open_bare_command
 from bot.cli.terminal_output import build_document
 from bot.views.text_formats import format_count
 from evaluation import EvaluationError
+from evaluation.dialogues.dialogue_types import JudgedTurn
 from evaluation.dialogues.judging import people_sheet
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.judging.people_sheet import Label, Labels, list_checks, name_row, read_sheet
-from evaluation.dialogues.run_folder import RunFolder, replace_file
+from evaluation.dialogues.run_folder import RunFolder, TurnKey, replace_file
 from evaluation.reports.printing import MISSING, render_table
 from evaluation.reports.run_report import write_report
 from evaluation.reports.significance import Interval, estimate_alpha
@@ -117,28 +118,38 @@ def agreement(
         dropped = {name: counts for name, counts in failed.items() if counts[0] > MAX_FAILED * counts[1]}
         known = ((name, {key: labels[key] for key in labels if key in judge}) for name, labels in filled.items())
         kept: dict[str, Labels] = {name: labels for name, labels in known if name not in dropped}
-        vote, ties = _settle_vote(folder, kept.values())
+        vote, ties = _settle_vote(folder, judgements, kept.values())
         groups = [kept, *({JUDGE: judge, name: labels} for name, labels in {VOTE: vote, **kept}.items())]
         rows = people_sheet.name_rows(judgements)
         agreements = [agreement for group in groups for agreement in measure_agreement(group, rows)]
         if not any(kept.values()) and not dropped:
             raise EvaluationError(f"No row of these is from {run}.", hint="`footnote evaluate sheet` makes sheets.")
         left_out = ", ".join(f"{name} ({wrong} of {total} checks failed)" for name, (wrong, total) in dropped.items())
-        alpha = next((one.alpha for one in agreements if one.of == (*kept,) and one.column == "verdict"), None)
+        alpha = next(
+            (agreement.alpha for agreement in agreements if agreement.of == (*kept,) and agreement.column == "verdict"),
+            None,
+        )
         judged = f"{format_count(len(vote), 'claim')} judged by {', '.join(kept)}; {ties}; Krippendorff's alpha"
         note = f"{judged} {_render(alpha)}. Dropped: {left_out or 'none'}."
         verdicts = {row: verdict for (row, _), verdict in vote.items()}
         replace_file(folder.path / people_sheet.PEOPLE, json.dumps({"note": note, "verdicts": verdicts}))
         write_report(folder)
-        table = (("; ".join(one.of), one.column, one.rows, one.alike, _render(one.alpha)) for one in agreements)
+        table = (
+            ("; ".join(agreement.of), agreement.column, agreement.rows, agreement.alike, _render(agreement.alpha))
+            for agreement in agreements
+        )
         text = render_table(("of", "what", "rows", "alike", "alpha"), table)
-        document = build_document(agreement=[asdict(one) for one in agreements], dropped=[*dropped], note=note)
+        document = build_document(
+            agreement=[asdict(agreement) for agreement in agreements], dropped=[*dropped], note=note
+        )
         output.give(document, f"{text}\n\n{note}")
 
 
-def _settle_vote(folder: RunFolder, sheets: Iterable[Labels]) -> tuple[Labels, str]:
+def _settle_vote(
+    folder: RunFolder, judged: Mapping[TurnKey, JudgedTurn], sheets: Iterable[Labels]
+) -> tuple[Labels, str]:
     """Return the vote and a remark on its ties, which are written to a sheet for an adjudicator."""
-    file, judged = folder.path / "sheet-ties.csv", folder.read_judgements()
+    file = folder.path / "sheet-ties.csv"
     settled = read_sheet(file) if file.exists() else {}
     vote, ties = take_vote(sheets, settled)
     if file.exists() or ties:

@@ -269,14 +269,14 @@ class ReplySpeaker:
         return is_repeated(sentence, self._replaced) or await self._pass(sentence)
 
     async def say_quoted(self, marked: MarkedSentence) -> bool:
-        """Say the notes of a sentence that nearly copies its passage. Return whether one passed."""
+        """Say the notes of a sentence that changes a fact of its passage. Return whether one passed."""
         better = self._kit.replaced_by(self.cite(marked)) == "quotation"
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
         """Say the draft's sentences, or its best note that answers, in place of a withheld one; return whether any was.
 
-        Nothing replaces a sentence that is refuted, or that borrows the marks of the one after it.
+        No note replaces a sentence that is refuted, or that borrows the marks of the one after it.
         """
         how, covered = self._kit.replaced_by(self.cite(marked)), await self.say_drafted(marked)
         if covered or marked.incomplete or marked.borrowed or how == "nothing":
@@ -286,12 +286,14 @@ class ReplySpeaker:
             query, strict = self._context.search_query, not first
             self._answering = await find_answering(query, self._findings, self._kit.rerank, strict=strict)
         answering, self._answering = self._answering, None if first else self._answering
+        agrees = marked.text[:3].casefold() == "yes"
         for number, quote in answering:
+            if number not in marked.numbers:
+                continue
             note = self._annotator.annotate(MarkedSentence(quote.text, (number,), paragraph=False)).note or quote.note
-            agrees = marked.text[:3].casefold() == "yes"
             kept = how == "quotation" and not denies(quote.text, "" if agrees else marked.text)
             led = lead_quotation(marked.text, quote.text, quote.evidence) if kept else ""
-            for text in filter(None, (led, quote.text)) if number in marked.numbers else ():
+            for text in filter(None, (led, quote.text)):
                 if await self._put(replace(quote, text=text, note=note, paragraph=marked.paragraph)):
                     return True
         return False

@@ -62,8 +62,8 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, question: PassageFact
     yield from _mark_miscopied((doubt._replace(grave=grave and doubt.grave) for doubt in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment, facts), allowed, where=near, wording=True)
     siblings = (*(find_siblings(alignment, facts) if grave else ()), *find_other_items(ours, facts))
-    for said, instead in siblings:
-        yield Doubt(said, instead, grave=not (content_terms(said) and allowed.issuperset(content_terms(said))))
+    doubted = (Doubt(said, instead, grave=True) for said, instead in siblings)
+    yield from _mark_miscopied(doubted, allowed, where=False)
     added = _find_added_end(alignment, facts, allowed)
     yield from _mark_miscopied(added, allowed, where=half, wording=True)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -238,6 +238,8 @@ def _find_dropped_condition(alignment: Alignment, facts: PassageFacts) -> Iterat
     known = _load_wording(theirs.language).conditions
     low = theirs.text.low
     start = next((at for at, word in enumerate(low) if word in known and at > 1 and low[at + 1 : at + 2] != ("by",)), 0)
+    if not start:
+        return
     rule, condition = theirs.stems_in(0, start), theirs.stems_in(start, len(theirs.text))
     join = max((at for at in range(start) if theirs.text.low[at] in {"and", ";"}), default=0)
     if join and ours.content.isdisjoint(theirs.stems_in(join, start)):
@@ -249,7 +251,7 @@ def _find_dropped_condition(alignment: Alignment, facts: PassageFacts) -> Iterat
         return
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
     own = ours.content & theirs.content | ours.content.difference(*(part.stems for part in facts.passages))
-    if start and condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(own):
+    if condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(own):
         words = _WHENEVER if low[start] in _WHENEVER else {low[start]}
         reworded = 0 < sum(word in words for word in low) <= sum(word in words for word in ours.text.low)
         yield Doubt(

@@ -50,22 +50,26 @@ def _find_opposites(alignment: Alignment, facts: PassageFacts, scope: range) -> 
     ours, theirs = alignment.sentence, alignment.source
     here, there = find_negation_scopes(ours), find_negation_scopes(theirs)
     known = {theirs.stems[at] for at in scope} | facts.context.stems
-    given = [(theirs, at) for at in scope] + [
-        (one, at) for one in facts.context.sentences for at in range(len(one.text))
+    places = [(theirs, at) for at in scope] + [
+        (title, at) for title in facts.context.sentences for at in range(len(title.text))
     ]
-    given = [(one, at) for one, at in given if one.stems[at] in one.content - ours.content and at not in one.valued]
+    unsaid = [
+        (source, at)
+        for source, at in places
+        if source.stems[at] in source.content - ours.content and at not in source.valued
+    ]
     for place, stem in enumerate(ours.stems):
-        for one, at in given if stem in ours.content - known and place not in ours.valued else ():
-            opposite = are_opposites(ours.text.low[place], one.text.low[at]) is not None
-            if opposite and here.denies(place) == (one is theirs and there.denies(at)):
-                yield ours.text.words[place], one.text.words[at]
+        for source, at in unsaid if stem in ours.content - known and place not in ours.valued else ():
+            opposite = are_opposites(ours.text.low[place], source.text.low[at]) is not None
+            if opposite and here.denies(place) == (source is theirs and there.denies(at)):
+                yield ours.text.words[place], source.text.words[at]
 
 
 def _find_other_kinds(alignment: Alignment, facts: PassageFacts, scope: range) -> Iterator[tuple[str, str]]:
     """Yield "extended family" if the source has "immediate family", and the passages have both."""
     ours, theirs = alignment.sentence, alignment.source
     known = {theirs.stems[at] for at in scope}
-    kinds = {pair for one in facts.sentences for pair in pairwise(one.stems)}
+    kinds = {pair for sentence in facts.sentences for pair in pairwise(sentence.stems)}
     for at, (kind, thing) in enumerate(pairwise(ours.stems)):
         if {kind, thing} <= ours.content and thing in known and kind not in known and (kind, thing) in kinds:
             before = [place - 1 for place in scope if theirs.stems[place] == thing and place > scope.start]
@@ -81,14 +85,14 @@ def _find_other_things(alignment: Alignment, facts: PassageFacts) -> Iterator[tu
     passages, if that of the fee has more of its words.
     """
     ours, theirs = alignment.sentence, alignment.source
-    others = [(one.content & ours.content) - theirs.content for one in facts.sentences]
+    shared = [(sentence.content & ours.content) - theirs.content for sentence in facts.sentences]
     for gap in alignment.gaps if alignment.copied >= _HALF_COPIED else ():
         said, given = ours.stems_in(*gap.said) - theirs.content, theirs.stems_in(*gap.given) - ours.content
         said -= {ours.stems[at] for at in ours.capitals if at}  # names have their own rule
         led = _is_led(ours, gap.said[0]) and _is_led(theirs, gap.given[0])
-        told = [other - said for other in others if said <= other]
+        more = [words - said for words in shared if said <= words]
         timed = not (_EARLIER | _LATER).isdisjoint(ours.text.low[slice(*gap.said)])
-        if led and gap.tight and said and given and not timed and (told or len(said) == len(given)) and not any(told):
+        if led and gap.tight and said and given and not timed and (more or len(said) == len(given)) and not any(more):
             yield ours.text.said(*gap.said), theirs.text.said(*gap.given)
 
 
@@ -98,19 +102,19 @@ def _is_led(sentence: ParsedSentence, place: int) -> bool:
 
 def find_other_items(ours: ParsedSentence, facts: PassageFacts) -> Iterator[tuple[str, str]]:
     """Yield the amount of one short item of a list that is said of the thing of another."""
-    items = [one for one in facts.sentences if one.numbers and len(one.content) <= _ITEM]
+    items = [sentence for sentence in facts.sentences if sentence.numbers and len(sentence.content) <= _ITEM]
     free = load_general_words(ours.language) | facts.context.stems
     for first, last in ours.clauses:
         words = ours.stems_in(first, last) - free - {ours.stems[at] for at in ours.valued}
         amounts = [number for number in ours.numbers if first <= number.first < last and number.units]
         if len(amounts) != 1:
             continue
-        said = amounts[0]
-        same = [one for one in items if any(is_same_value(number, said) for number in one.numbers)]
-        others = [one for one in items if one not in same and 2 * len(words & one.content) > len(words)]
-        rivals = [number for one in others for number in one.numbers if are_rivals(number, said)]
-        if same and rivals and all(words.isdisjoint(one.content) for one in same):
-            yield said.said, rivals[0].said
+        amount = amounts[0]
+        same = [item for item in items if any(is_same_value(number, amount) for number in item.numbers)]
+        others = [item for item in items if item not in same and 2 * len(words & item.content) > len(words)]
+        rivals = [number for item in others for number in item.numbers if are_rivals(number, amount)]
+        if same and rivals and all(words.isdisjoint(item.content) for item in same):
+            yield amount.said, rivals[0].said
 
 
 def _find_other_order(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Find names that a sentence exchanged: agent and object."""
+"""Find names and agents that a sentence exchanged, and periods whose count it dropped."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
@@ -120,8 +120,9 @@ def find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[
             if agent.isdisjoint(other) and not other.isdisjoint(ours.content):
                 yield ours.text.said(verb, by + 2), theirs.text.said(there, there + 2)
         return
-    passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
-    for by, verb, agent in _find_agents(passive):
+    more = len(their_agents) > len(our_agents)
+    passive, active, agents = (theirs, ours, their_agents) if more else (ours, theirs, our_agents)
+    for by, verb, agent in agents:
         at = active.places.get(passive.stems[verb], len(active.text))
         led = agent.intersection(active.stems[:at])
         first = next(stem for stem in passive.stems[by:] if stem in agent)
