@@ -125,7 +125,7 @@ class Limits:
     looked_up: int = 3  # how many passages are summarised for a query
     evidence: int = 2  # how many passages are evidence for a claim by the model
     query: WrittenQuery = "auto"
-    """Whether the model writes the search query; `auto`: by system, in `wikichat-fast` only if needed."""
+    """Whether the model writes the search query; `auto`: only if the question is not clear alone, or finds nothing."""
     pages: int = 5  # how many pages of a search engine's results are read
     claims: int = 8  # how many claims by the model are verified at most
     asked_claims: int = 3  # how many claims the model is asked for if it writes claims directly

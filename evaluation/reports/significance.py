@@ -36,7 +36,7 @@ class PairedTest:
 
     difference: float
     topics: int
-    t_test: float | None  # the test of the papers; also None if all differences are equal
+    t_test: float | None  # paired, unlike that of the papers; also None if all differences are equal
     randomised: float | None  # by flipping the signs of the differences, which assumes no distribution
 
 

@@ -7,7 +7,7 @@ same for the same turns.
 
 Turns that users rated have a reward for one choice only, the one that was made. If the bot explored (`[limits]
 explore`), each choice had a known probability, and weighting by its inverse makes these turns representative of both
-choices. This replaces the gradient steps of LLM-Augmenter's REINFORCE, which needs new turns after each step.
+choices. LLM-Augmenter trains a T5 by REINFORCE instead.
 """
 
 import asyncio

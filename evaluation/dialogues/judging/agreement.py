@@ -61,19 +61,21 @@ def count_failed(labels: Labels, checks: Labels) -> tuple[int, int]:
 
 
 def take_vote(sheets: Iterable[Labels], adjudicated: Labels) -> tuple[Labels, set[tuple[str, str]]]:
-    """Return the verdict of people on each claim that two have judged, and the ties. Pure.
+    """Return the verdict of people on each claim that two have judged, and the claims for an adjudicator. Pure.
 
-    The verdict is that of most people. A tie has the adjudicated verdict, or else the strictest of those tied.
+    The verdict is that of most people. The adjudicator settles ties, which else have the strictest verdict, and looks
+    for passages that were not shown if the verdict is that information is missing, as WikiChat's authors did.
     """
-    votes, verdicts, ties = defaultdict[tuple[str, str], Counter[Label]](Counter), dict[tuple[str, str], Label](), set()
+    votes, verdicts, left = defaultdict[tuple[str, str], Counter[Label]](Counter), dict[tuple[str, str], Label](), set()
     for key, label in chain.from_iterable(labels.items() for labels in sheets):
         votes[key].update([label] if key[1] == "verdict" else [])
     for key, count in votes.items():
         if count.total() > 1:
             first, *others = (verdict for verdict in STRICTEST if count[verdict] == max(count.values()))
-            verdicts[key] = adjudicated.get(key, first) if others else first
-            ties |= {key} if others else set()
-    return verdicts, ties
+            is_open = bool(others) or first == Verdict.NOT_ENOUGH_INFO.value
+            verdicts[key] = adjudicated.get(key, first) if is_open else first
+            left |= {key} if is_open else set()
+    return verdicts, left
 
 
 def sheet(
@@ -102,7 +104,8 @@ def agreement(
 ) -> None:
     """Measure the agreement of people by Krippendorff's alpha, and put their vote on claims into the report.
 
-    People who fail more than a third of the checks are dropped. To decide ties, fill in sheet-ties.csv, and repeat.
+    People who fail more than a third of the checks are dropped. Fill in sheet-ties.csv, which lists ties and claims
+    without enough information, and repeat.
 
     Example: footnote evaluate agreement run anna-claims.csv ben-claims.csv
     """
@@ -118,7 +121,7 @@ def agreement(
         dropped = {name: counts for name, counts in failed.items() if counts[0] > MAX_FAILED * counts[1]}
         known = ((name, {key: labels[key] for key in labels if key in judge}) for name, labels in filled.items())
         kept: dict[str, Labels] = {name: labels for name, labels in known if name not in dropped}
-        vote, ties = _settle_vote(folder, judgements, kept.values())
+        vote, unsettled = _settle_vote(folder, judgements, kept.values())
         groups = [kept, *({JUDGE: judge, name: labels} for name, labels in {VOTE: vote, **kept}.items())]
         rows = people_sheet.name_rows(judgements)
         agreements = [agreement for group in groups for agreement in measure_agreement(group, rows)]
@@ -129,7 +132,7 @@ def agreement(
             (agreement.alpha for agreement in agreements if agreement.of == (*kept,) and agreement.column == "verdict"),
             None,
         )
-        judged = f"{format_count(len(vote), 'claim')} judged by {', '.join(kept)}; {ties}; Krippendorff's alpha"
+        judged = f"{format_count(len(vote), 'claim')} judged by {', '.join(kept)}; {unsettled}; Krippendorff's alpha"
         note = f"{judged} {_render(alpha)}. Dropped: {left_out or 'none'}."
         verdicts = {row: verdict for (row, _), verdict in vote.items()}
         replace_file(folder.path / people_sheet.PEOPLE, json.dumps({"note": note, "verdicts": verdicts}))
@@ -148,21 +151,22 @@ def agreement(
 def _settle_vote(
     folder: RunFolder, judged: Mapping[TurnKey, JudgedTurn], sheets: Iterable[Labels]
 ) -> tuple[Labels, str]:
-    """Return the vote and a remark on its ties, which are written to a sheet for an adjudicator."""
+    """Return the vote and a remark on the claims that are written to a sheet for an adjudicator."""
     file = folder.path / "sheet-ties.csv"
     settled = read_sheet(file) if file.exists() else {}
-    vote, ties = take_vote(sheets, settled)
-    if file.exists() or ties:
+    vote, unsettled = take_vote(sheets, settled)
+    if file.exists() or unsettled:
         talks = {dialogue.id: dialogue for dialogue in folder.read_dialogues()}
         rows = (
             people_sheet.write_claim(talks[key[0]], key[1], claim, row)
             | {"verdict": str(settled.get((row, "verdict"), ""))}
             for key in judged
             for place, claim in enumerate(judged[key].claims)
-            if ((row := name_row(key, place)), "verdict") in {*ties, *settled}
+            if ((row := name_row(key, place)), "verdict") in {*unsettled, *settled}
         )
         people_sheet.write_rows(file, people_sheet.CLAIM_COLUMNS, rows)
-    return vote, f"{format_count(len(ties), 'tie')}, {len(ties & settled.keys())} adjudicated"
+    done = len(unsettled & settled.keys())
+    return vote, f"{format_count(len(unsettled), 'tie')} or lack of information, {done} adjudicated"
 
 
 def _render(alpha: Interval | None) -> str:

@@ -117,13 +117,14 @@ def test_checks_have_a_known_verdict_and_look_like_claims():
     assert not checks.keys() & {row["row"] for row in claims}
 
 
-def test_vote_takes_majority_and_stricter_verdict_of_ties_unless_adjudicated():
-    votes = {"a": "SSN", "b": "SN", "c": "NR", "d": "S", "e": "SNR", "f": "SR"}
+def test_vote_takes_majority_and_adjudicator_settles_ties_and_lack_of_information():
+    votes = {"a": "SSN", "b": "SN", "c": "NR", "d": "S", "e": "SNR", "f": "SR", "g": "NNS", "h": "NN"}
     full = {"S": "SUPPORTS", "N": "NOT ENOUGH INFO", "R": "REFUTES"}
     sheets = [{(row, "verdict"): full[given[at]] for row, given in votes.items() if at < len(given)} for at in range(3)]
-    vote, ties = take_vote(sheets, {("f", "verdict"): "SUPPORTS", ("a", "verdict"): "REFUTES"})
-    assert {row: verdict[0] for (row, _), verdict in vote.items()} == dict(zip("abcef", "SNRRS", strict=True))
-    assert {row for row, _ in ties} == {*"bcef"}
+    adjudicated = {(row, "verdict"): full[label] for row, label in {"f": "S", "a": "R", "h": "S"}.items()}
+    vote, left = take_vote(sheets, adjudicated)
+    assert {row: verdict[0] for (row, _), verdict in vote.items()} == dict(zip("abcefgh", "SNRRSNS", strict=True))
+    assert {row for row, _ in left} == {*"bcefgh"}
 
 
 def test_careless_rater_is_dropped_and_the_vote_becomes_a_column_of_the_report(tmp_path):
@@ -159,7 +160,7 @@ def test_careless_rater_is_dropped_and_the_vote_becomes_a_column_of_the_report(t
     with (folder.path / "sheet-ties.csv").open(newline="") as file:
         (tie,) = csv.DictReader(file)
     write_sheet(folder.path / "sheet-ties.csv", [{"row": tie["row"], "verdict": "SUPPORTS"}])
-    assert "1 tie, 1 adjudicated" in call("agreement", *sheets).stdout
+    assert "1 tie or lack of information, 1 adjudicated" in call("agreement", *sheets).stdout
     assert measure()["factual_people"] == (0.75, 4)
     assert call("agreement", sheets[0]).exit_code == 0
     assert "factual_people" not in measure()  # one rater is no vote
