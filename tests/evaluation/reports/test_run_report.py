@@ -92,7 +92,7 @@ def test_report_has_the_papers_tables_and_names_what_replaced_a_model(run: RunFo
     assert "the judge: a script" in text
     assert "| all | good · m | 75.0" in text
     assert "| tail | good · m | 50.0 | 4.0 ± 0.0 |" in text
-    assert "| where | the paper | here |" in text
+    assert "in docs/systems.md" in text
     assert "one turn" in text
     html = page.read_text("utf-8")
     assert not re.search(r"(?:src|href)=|@import|url\(|<script", html)
