@@ -44,7 +44,7 @@ _TOPIC_DEVIATION = (
 )
 _COMMON_DEVIATIONS = (
     "corpora: those that are indexed here, by this project's own search; not Wikipedia of April 2023 by ColBERT",
-    "claims: verdicts by the judge, and by people for a sample if asked; in the papers three people label each",
+    "claims: verdicts by the judge, and by people for a sample if asked; in WikiChat’s paper three people label each",
     "prompts: this project's own, for the user, the judge and every stage",
 )
 
