@@ -80,7 +80,7 @@ def strip_marks(text: str, count: int) -> tuple[str, tuple[int, ...]]:
         before = text[at:start].rstrip()
         pieces += [before, _joining_space(text, (before or "".join(pieces[-1:]))[-1:], start, end)]
         numbers.update(dict.fromkeys(mark.numbers))
-        at = end
+        at = end + (before.endswith((".", "!", "?")) and text.startswith(".", end))  # “It does. [1].”
     return "".join([*pieces, text[at:]]), tuple(numbers)
 
 

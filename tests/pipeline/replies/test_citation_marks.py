@@ -92,6 +92,7 @@ def test_citation_digits_are_split_by_the_number_of_offered_sources(
     [
         ("It ended.[1]Then", "It ended. Then"),
         ("It ended [1] , then", "It ended , then"),
+        ("It ended. [1]. Then", "It ended. Then"),
         ("It is [1] *old*.", "It is *old*."),
         ("[1] It ended.", " It ended."),
         ("它很古老[1]。下", "它很古老。下"),
