@@ -12,7 +12,7 @@ from bot.access import Asker
 from pipeline.kit import Effort
 from pipeline.types import Answer, Turn, Usage
 from storage.language.detection import detect_language
-from storage.types import DocumentId
+from storage.types import DocumentId, SearchQuery
 
 MAX_EARLIER_TURNS = 20  # how many turns of a conversation are remembered at least
 TaskKind = Literal["ask", "check"]
@@ -184,6 +184,7 @@ class TurnResult:
     pinned: PinMark | None = None  # set if a pinned answer was shown and no system was run
     effort: Effort | None = None  # how much was done for an answer; None for a check, or if none was started
     quoted_because: Failure | None = None  # why the model did not answer, so that only quotations were looked for
+    query: SearchQuery | None = None  # that the model wrote, otherwise that of the first search
 
     @property
     def fault(self) -> Failure | None:

@@ -4,23 +4,20 @@ Only an answer whose statements were all confirmed becomes an example. An exampl
 be read, none of its documents is forgotten, and its answer was not retracted.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.answering.turn_record import TurnRecord, read_turn_record
+from bot.answering.turn_record import TurnRecord, find_query, read_turn_record
 from bot.views.catalog import render_marks
-from pipeline.errors import UnreadableReply
 from pipeline.prompts.demonstrations import load_own_demos
-from pipeline.replies.reply_format import extract_json_object
-from pipeline.replies.stage_replies import query_format
 from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
 from storage.record.admin_choices import ApprovedExamples
-from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, SearchQuery, Verdict
+from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, Verdict
 
 MAX_EARLIER = 4  # the most earlier turns that an example shows
 ADDED, DROPPED, PINNED, UNPINNED = "added", "dropped", "pinned", "unpinned"
@@ -103,25 +100,6 @@ def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "b
     opened = next(entry.body for entry in entries if entry.kind is EntryKind.TURN_OPENED)
     texts = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
     return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))
-
-
-def find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
-    """Return the query that the model wrote; if it wrote none, the query of the turn's first search."""
-    steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
-    for step in steps:
-        if step.get("stage") == "query" and (query := _read_query(step)):
-            return query
-    first = next((step for step in steps if step.get("stage") == "search"), None)
-    return SearchQuery(str(first["query"]), first.get("time")) if first and first.get("query") else None
-
-
-def _read_query(step: Mapping[str, Any]) -> SearchQuery | None:
-    reply = str(step.get("reply", ""))
-    try:
-        form = query_format()
-        return form.from_json(extract_json_object(reply)) if step.get("format") == "schema" else form.from_text(reply)
-    except UnreadableReply:
-        return None
 
 
 def build_pool_entry(turn_id: str, by: str, state: str, where: str = "") -> LogEntry:

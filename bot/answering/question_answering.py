@@ -20,6 +20,7 @@ from bot.answering.turn_record import (
     build_opening,
     build_unanswered,
     digest_settings,
+    find_query,
 )
 from bot.app import App
 from bot.types import Failure, TaskKind, TurnRequest, TurnResult
@@ -150,8 +151,9 @@ async def _close_turn(
         effort=turn.effort,
         quoted_because=outcome.quoted_because,
     )
-    await app.audit.append(*build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken))
-    return result
+    entries = build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken)
+    await app.audit.append(*entries)
+    return replace(result, query=find_query(entries))
 
 
 def _choose_effort(app: App, requested: Effort) -> Mapping[str, Any]:

@@ -20,10 +20,13 @@ from bot.access import Asker
 from bot.settings.tables.settings_tables import Settings
 from bot.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
+from pipeline.errors import UnreadableReply
 from pipeline.gate import WithheldSentence
+from pipeline.replies.reply_format import extract_json_object
+from pipeline.replies.stage_replies import query_format
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
 from storage.indexes.embedding import CROSS_ENCODER_SHA256
-from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, Step
+from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, SearchQuery, Step
 
 INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
 
@@ -342,3 +345,22 @@ def _repair_surrogates(value: Any) -> Any:
 @cache
 def _adapter(kind: type) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
+
+
+def find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
+    """Return the query that the model wrote; if it wrote none, the query of the turn's first search."""
+    steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
+    for step in steps:
+        if step.get("stage") == "query" and (query := _read_query(step)):
+            return query
+    first = next((step for step in steps if step.get("stage") == "search"), None)
+    return SearchQuery(str(first["query"]), first.get("time")) if first and first.get("query") else None
+
+
+def _read_query(step: Mapping[str, Any]) -> SearchQuery | None:
+    reply = str(step.get("reply", ""))
+    try:
+        form = query_format()
+        return form.from_json(extract_json_object(reply)) if step.get("format") == "schema" else form.from_text(reply)
+    except UnreadableReply:
+        return None

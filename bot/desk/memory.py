@@ -12,8 +12,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from bot.access import is_same_person, list_corpora
-from bot.answering.example_pool import find_query
-from bot.answering.turn_record import TurnRecord, read_turn_record
+from bot.answering.turn_record import TurnRecord, find_query, read_turn_record
 from bot.app import App
 from bot.desk.authorized_turn import find_last_action, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from bot.answering.question_answering import answer
 from bot.app import App
+from bot.cli.questions.chat_session import extend_history
 from bot.cli.rendering.exam_view import render_report
 from bot.doctor.model_exam import ExamRequest, ExamResults, build_report, plan_exam, run_exam
 from bot.settings.tables.model_values import ModelValues
@@ -176,12 +177,12 @@ async def _ask_all(app: App, until: float) -> list[RealTurn]:
 
 async def hold_conversation(app: App, variant: SystemVariant, conversation: Sequence[str]) -> list[RealTurn]:
     """Let a system answer questions, each of which follows the ones before, and print each turn."""
-    turns, history = list[RealTurn](), list[Turn]()
+    turns, history = list[RealTurn](), tuple[Turn, ...]()
     for question in conversation:
-        request = TurnRequest(question, TERMINAL, earlier=tuple(history), system=variant.name)
+        request = TurnRequest(question, TERMINAL, earlier=history, system=variant.name)
         result = await answer(variant.apply(app), request, lambda _: None)
         turns.append(RealTurn(variant.label, question, result, await app.audit.turn(result.answer_id)))
-        history += [Turn("user", question), Turn("bot", result.text, titles=result.cited_titles)]
+        history = extend_history(history, question, result)
         print(turns[-1].render(), flush=True)
     return turns
 

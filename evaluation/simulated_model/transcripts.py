@@ -20,6 +20,7 @@ import typer
 
 from bot.answering.question_answering import answer
 from bot.app import App
+from bot.cli.questions.chat_session import extend_history
 from bot.types import TurnRequest, TurnResult
 from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
 from evaluation.reports.printing import render_table
@@ -270,12 +271,12 @@ async def replay_file(path: Path, home: Path | None = None) -> list[TurnOutcome]
 
 
 async def _replay_talk(app: App, system: str, turns: Sequence[TranscriptTurn]) -> list[TurnOutcome]:
-    outcomes, history = [], list[Turn]()
+    outcomes, history = [], tuple[Turn, ...]()
     for turn in turns:
-        request = TurnRequest(turn.question, TERMINAL, earlier=tuple(history), system=system)
+        request = TurnRequest(turn.question, TERMINAL, earlier=history, system=system)
         done = await answer(replace(app, llm=build_transcript_model(turn)), request, lambda _: None)
         outcomes.append(judge_turn(turn, done))
-        history += [Turn("user", turn.question), Turn("bot", done.text, titles=done.cited_titles)]
+        history = extend_history(history, turn.question, done)
     return outcomes
 
 

@@ -298,6 +298,12 @@ async def test_abandoned_turns_are_closed_as_interrupted(app, database, closed):
     assert (await app.audit.turn(done.answer_id))[-1].body["status"] == "answered"
 
 
+async def test_next_turn_remembers_the_query(app):
+    done = await answer(app, asking(), lambda _: None)
+
+    assert extend_history((), "When does it open?", done)[-1].query == SearchQuery("When does the vault open?")
+
+
 async def test_turns_with_forgotten_documents_are_dropped(app):
     gate = Turn("bot", "The gate opens at nine. [1]", documents=(("handbook", "gate"),))
     after = Turn("bot", "So it does.", documents=(("handbook", "gate"), ("handbook", "vault")))

@@ -82,7 +82,7 @@ def extend_history(history: tuple[Turn, ...], question: str, done: TurnResult) -
     With an answer, the documents that it cites are stored, and those of the earlier answers that it used.
     """
     documents = tuple(sorted(done.cited_documents | done.remembered))
-    answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
+    answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents, query=done.query)
     return (*history, Turn("user", question), answer)[-MAX_EARLIER_TURNS:]
 
 
