@@ -8,6 +8,7 @@ from datetime import datetime
 from random import Random
 
 from evaluation.dialogues.prompts import PROMPTS
+from pipeline.errors import UnreadableReply
 from pipeline.kit import Limits
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
@@ -25,14 +26,18 @@ class UncheckedReply:
     prompt_tokens: int
     reply_tokens: int
     cost: float | None = None
+    calls: int = 1
 
 
 async def ask_alone(talk: Conversation, llm: LLM, *, now: datetime) -> UncheckedReply:
-    """Return a model's reply to the last turns of a conversation, in one call. Raises any `PipelineError`."""
+    """Return a model's reply to the last turns of a conversation. Raises any `PipelineError` but `UnreadableReply`."""
     steps = list[Step]()
     note, random = (lambda step, _: steps.append(step)), Random(0)
     prompter = Prompter(llm, BudgetMeter(), note=note, now=now, random=random, folder=PROMPTS)
-    reply = await prompter.ask("alone", _REPLY, stage="generate", talk=Conversation(talk.turns[-Limits().turns :]))
+    try:
+        reply = await prompter.ask("alone", _REPLY, stage="generate", talk=Conversation(talk.turns[-Limits().turns :]))
+    except UnreadableReply:
+        reply = str(steps[0].facts["reply"]).strip()  # twice unreadable
     read, written = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
     costs = [step.facts.get("cost") for step in steps]
-    return UncheckedReply(reply, read, written, None if None in costs else sum(filter(None, costs)))
+    return UncheckedReply(reply, read, written, None if None in costs else sum(filter(None, costs)), len(steps))

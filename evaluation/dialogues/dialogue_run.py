@@ -9,7 +9,6 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from bot.answering.example_pool import find_query
 from bot.answering.question_answering import answer
 from bot.app import App
 from bot.types import TurnRequest, TurnResult
@@ -31,7 +30,7 @@ from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.system_variants import MODEL_ALONE, parse_variant
 from evaluation.workbench import TERMINAL, gather_limited
-from pipeline.errors import ModelUnavailable, SearchUnavailable
+from pipeline.errors import ModelUnavailable, SearchUnavailable, UnreadableReply
 from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import is_nothing, split_items
@@ -50,13 +49,14 @@ OpenTurnModel = Callable[[Dialogue, str], LLM]
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
     """Return the dialogues of a run, without turns: one for each system, model and topic.
 
-    A system that calls no model has one for each topic.
+    A system without a model has one for each topic. Topic follows topic, so that a stopped run compares all systems.
     """
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
-        for label in manifest.systems
-        for model in (manifest.models if parse_variant(label).asks_model else (NO_MODEL,))
+        for model in (NO_MODEL, *manifest.models)
         for number, topic in enumerate(manifest.topics, start=1)
+        for label in manifest.systems
+        if parse_variant(label).asks_model == (model != NO_MODEL)
     )
 
 
@@ -110,7 +110,12 @@ class DialogueRun:
             folder=PROMPTS,
         )
         persona = choose_persona(f"{self.manifest.seed} {dialogue.topic.title}")
-        return await write_message(dialogue.topic, persona, talk, prompter.ask)
+        try:
+            return await write_message(dialogue.topic, persona, talk, prompter.ask)
+        except UnreadableReply as error:
+            raise EvaluationError(
+                f"No usable user's message: {error}", hint="Start a run with --user stand-in."
+            ) from error
 
     async def _reply(self, dialogue: Dialogue, talk: Conversation, user: str, seed: str) -> DialogueTurn:
         variant = parse_variant(dialogue.system)
@@ -124,7 +129,8 @@ class DialogueRun:
         began = time.perf_counter()
         conversation = Conversation((*talk.turns, Turn("user", user)))
         reply = await ask_alone(conversation, model, now=datetime.now(self.app.settings.zone))
-        turn = DialogueTurn(user, reply.unchecked, UNCHECKED, calls=1, rounds=1, cost=reply.cost)
+        calls = reply.calls  # one after another
+        turn = DialogueTurn(user, reply.unchecked, UNCHECKED, calls=calls, rounds=calls, cost=reply.cost)
         turn = replace(turn, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.reply_tokens)
         return replace(turn, seconds=time.perf_counter() - began, from_cache=_count_reused(model))
 
@@ -182,7 +188,7 @@ async def ask_system(
     hits = [hit for step in steps for hit in step.get("hits", ())]
     known = await app.manifest.recall({hit[0] for hit in hits}, {(hit[2], hit[3]) for hit in hits})
     texts = tuple(sorted(passage.text for passage, _ in known.values()))
-    turn = replace(build_turn(user, done, steps, texts), query=find_query(entries))
+    turn = build_turn(user, done, steps, texts)
     first = sentence_times[0] if sentence_times else None
     return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=_count_reused(app.llm))
 
@@ -236,6 +242,7 @@ def build_turn(
         cost=usage.cost,
         seconds=done.seconds,
         failure=done.fault.message if done.fault else "",
+        query=done.query,
     )
 
 

