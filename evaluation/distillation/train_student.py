@@ -17,26 +17,18 @@ from typing import Any
 
 import torch
 import transformers
+from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
 from peft import LoraConfig, get_peft_model
-from tokenizers import ByteLevelBPETokenizer
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     DataCollatorForSeq2Seq,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
+    GgufConfig,
     Trainer,
     TrainingArguments,
 )
 
 IGNORED = -100  # the label of tokens without a loss
-RANDOM = {"tiny": (128, 2, 4, 2_000), "small": (768, 12, 12, 16_000)}  # width, layers, heads, vocabulary
-CHAT_TEMPLATE = (
-    "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
-)
-MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|pad|>")
 
 
 def main() -> None:
@@ -46,7 +38,7 @@ def main() -> None:
     lessons = {split: read_lessons(options.lessons / f"{split}.jsonl") for split in ("train", "validation")}
     if not lessons["train"]:
         raise SystemExit(f"{options.lessons} has no lessons for training: export more turns, or use another --seed.")
-    model, tokenizer = open_model(options, lessons["train"])
+    model, tokenizer = open_model(options)
     encoded = {split: encode_lessons(part, tokenizer, options.length) for split, part in lessons.items()}
     left_out = {split: len(part) - len(encoded[split]) for split, part in lessons.items()}
     if not encoded["train"]:
@@ -56,8 +48,8 @@ def main() -> None:
     began = time.perf_counter()
     trainer.train(resume_from_checkpoint=options.resume or None)
     seconds = time.perf_counter() - began
-    save_student(trainer, tokenizer, options)
     report = describe_run(trainer, options, encoded, left_out, seconds)
+    save_student(trainer, tokenizer, options)
     (options.out / "training.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     print(json.dumps({name: report[name] for name in ("loss", "seconds", "tokens_per_second", "memory_mb")}))
 
@@ -65,11 +57,11 @@ def main() -> None:
 def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("lessons", type=Path, help="the folder that `footnote distil export` wrote")
-    parser.add_argument("--model", default="", help="a causal model: its name or folder")
-    parser.add_argument("--random", choices=RANDOM, help="a model with random weights instead, to try the script")
+    parser.add_argument("--model", required=True, help="a causal model: its name, folder, or GGUF file")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write the adapter to")
     parser.add_argument("--epochs", type=float, default=3.0)
     parser.add_argument("--steps", type=int, default=-1, help="the number of steps, instead of epochs")
+    parser.add_argument("--bf16", action="store_true", help="16 bits on a processor too, if it is quick at them")
     parser.add_argument("--batch", type=int, default=4, help="lessons in a batch")
     parser.add_argument("--accumulate", type=int, default=8, help="batches in a step")
     parser.add_argument("--length", type=int, default=4_096, help="most tokens; longer lessons are left out, not cut")
@@ -78,10 +70,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in --out")
     parser.add_argument("--merge", action="store_true", help="also write the model with the adapter merged into it")
-    options = parser.parse_args(arguments)
-    if bool(options.model) == bool(options.random):
-        parser.error("name a --model, or --random to try the script")
-    return options
+    return parser.parse_args(arguments)
 
 
 def read_lessons(path: Path) -> list[dict[str, Any]]:
@@ -90,40 +79,21 @@ def read_lessons(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def open_model(options: argparse.Namespace, lessons: list[dict[str, Any]]) -> tuple[Any, Any]:
-    if options.model:
-        precision = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
-        tokenizer = AutoTokenizer.from_pretrained(options.model)
-        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-        return AutoModelForCausalLM.from_pretrained(options.model, dtype=precision), tokenizer
-    width, layers, heads, words = RANDOM[options.random]
-    tokenizer = train_tokenizer(lessons, words)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=width,
-        intermediate_size=4 * width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        max_position_embeddings=options.length,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-    )
-    base = options.out / "base"
-    if not base.exists():
-        LlamaForCausalLM(config).save_pretrained(base)
-        tokenizer.save_pretrained(base)
-    return AutoModelForCausalLM.from_pretrained(base), AutoTokenizer.from_pretrained(base)
+def open_model(options: argparse.Namespace) -> tuple[Any, Any]:
+    file = Path(options.model)
+    name, source = (file.parent, {"gguf_file": file.name}) if file.suffix == ".gguf" else (options.model, {})
+    if source and not file.exists():
+        raise SystemExit(f"There is no {file}: name a model, its folder or its GGUF file with --model.")
+    tokenizer = AutoTokenizer.from_pretrained(name, **source)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    if source:  # by default, weights may stay in blocks, which cannot be trained
+        source["quantization_config"] = GgufConfig(dequantize=True)
+    precision = torch.bfloat16 if is_half(options) else torch.float32
+    return AutoModelForCausalLM.from_pretrained(name, dtype=precision, **source), tokenizer
 
 
-def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedTokenizerFast:
-    """Train a tokenizer on the lessons, for a model whose weights are random."""
-    plain = ByteLevelBPETokenizer()
-    texts = [message["content"] for lesson in lessons for message in lesson["messages"]]
-    plain.train_from_iterator(texts, vocab_size=words, special_tokens=list(MARKS))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain._tokenizer, eos_token=MARKS[0], pad_token=MARKS[-1])  # noqa: SLF001 - transformers wraps it so
-    tokenizer.chat_template = CHAT_TEMPLATE
-    return tokenizer
+def is_half(options: argparse.Namespace) -> bool:
+    return bool(options.bf16 or (torch.cuda.is_available() and torch.cuda.is_bf16_supported()))
 
 
 def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
@@ -152,14 +122,12 @@ def apply_template(messages: list[dict[str, str]], tokenizer: Any, *, prompt: bo
 
 
 def build_lora(options: argparse.Namespace) -> LoraConfig:
-    whole = ["embed_tokens", "lm_head"] if options.random else None  # random embeddings have no meaning yet
     return LoraConfig(
         task_type="CAUSAL_LM",
         r=options.rank,
         lora_alpha=2 * options.rank,
         lora_dropout=0.05,
         target_modules="all-linear",
-        modules_to_save=whole,
     )
 
 
@@ -174,8 +142,9 @@ def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: 
         learning_rate=options.rate,
         lr_scheduler_type="cosine",
         warmup_steps=0.03,
-        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
-        gradient_checkpointing=torch.cuda.is_available(),
+        bf16=is_half(options),
+        use_cpu=options.bf16 and not torch.cuda.is_available(),  # transformers expects 16 bits on accelerators only
+        activation_checkpointing=torch.cuda.is_available(),
         eval_strategy="epoch" if encoded["validation"] else "no",
         save_strategy="epoch" if options.steps < 0 else "steps",
         save_steps=max(1, options.steps // 4),
@@ -197,9 +166,34 @@ def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: 
 def save_student(trainer: Trainer, tokenizer: Any, options: argparse.Namespace) -> None:
     trainer.model.save_pretrained(options.out / "adapter")
     tokenizer.save_pretrained(options.out / "adapter")
+    if trainer.model.config.model_type == "llama":
+        write_gguf(trainer.model, options)
     if options.merge:
         trainer.model.merge_and_unload().save_pretrained(options.out / "merged")
         tokenizer.save_pretrained(options.out / "merged")
+
+
+def write_gguf(model: Any, options: argparse.Namespace) -> None:
+    """Write the adapter for llama.cpp, as its convert_lora_to_gguf.py does for a LLaMA."""
+    config = model.config
+    names = get_tensor_name_map(MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    writer = GGUFWriter(options.out / "adapter.gguf", "llama")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 2 * options.rank)
+    for name, weights in model.state_dict().items():
+        layer, lora, part = name.removeprefix("base_model.model.").partition(".lora_")  # "A" reads, "B" writes
+        if not lora:
+            continue
+        rows = weights.float().cpu().numpy()
+        if part[0] == "B" and (count := heads.get(layer.rpartition(".")[2])):  # llama.cpp pairs neighbours in RoPE
+            rows = rows.reshape(count, 2, -1, options.rank).swapaxes(1, 2).reshape(rows.shape)
+        writer.add_tensor(f"{names.get_name(layer)}.weight.lora_{part[0].lower()}", rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def describe_run(
@@ -212,7 +206,7 @@ def describe_run(
     cuda = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return {
-        "model": options.model or f"random weights, {options.random}",
+        "model": options.model,
         "device": torch.cuda.get_device_name() if cuda else "processor",
         "parameters": sum(entry.numel() for entry in trainer.model.parameters()),
         "trained": sum(parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad),
