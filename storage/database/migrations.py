@@ -13,7 +13,17 @@ import sqlalchemy as sa
 
 from storage.database.bodies import pack_passages, seal_body
 from storage.database.manifest_tx import execute_each
-from storage.database.schema import REVISION, bodies, documents, entries, metadata, sequence, turn_words, turns
+from storage.database.schema import (
+    REVISION,
+    bodies,
+    documents,
+    entries,
+    feedback,
+    metadata,
+    sequence,
+    turn_words,
+    turns,
+)
 from storage.errors import DatabaseUnusable, explain_folder_error
 from storage.home.home_folder import make_private_file
 from storage.record.audit_log import encode_entries, insert_entries, seal_row
@@ -22,7 +32,7 @@ from storage.record.turn_index import index_record
 from storage.types import RECORD, EntryKind, LogEntry, Passage, PassageKind
 
 RELEASE_0_1_0 = "0005"  # the revision of its database
-_BEFORE_CLAIMS = "0010"  # of development versions
+_BEFORE_CLAIMS, _BEFORE_RATINGS = "0010", "0011"  # of development versions
 _PAGE = 500
 
 # A body and its salt may be erased together only if the newest entry is an erasure that names this entry.
@@ -161,7 +171,21 @@ def _add_claims(connection: sa.Connection) -> None:
     refresh_claims(connection, connection.execute(sa.select(turns.c.turn_id).order_by(turns.c.seq)).scalars().all())
 
 
-_STEPS: Mapping[str, Callable[[sa.Connection], None]] = {RELEASE_0_1_0: _upgrade_0_1_0, _BEFORE_CLAIMS: _add_claims}
+def _add_ratings(connection: sa.Connection) -> None:
+    _execute(
+        connection,
+        "ALTER TABLE feedback ADD COLUMN missed BOOLEAN NOT NULL DEFAULT false",
+        "ALTER TABLE feedback ADD COLUMN rating INTEGER NOT NULL DEFAULT 0",
+    )
+    missed = sa.select(entries.c.seq).where(entries.c.kind == "feedback", entries.c.body.contains('"missed":true'))
+    connection.execute(sa.update(feedback).where(feedback.c.seq.in_(missed)).values(missed=True))
+
+
+_STEPS: Mapping[str, Callable[[sa.Connection], None]] = {
+    RELEASE_0_1_0: _upgrade_0_1_0,
+    _BEFORE_CLAIMS: _add_claims,
+    _BEFORE_RATINGS: _add_ratings,
+}
 
 
 def _execute(connection: sa.Connection, *statements: str) -> None:

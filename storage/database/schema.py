@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0011"
+REVISION = "0012"
 """The revision of these tables, stored in the table `alembic_version`, which release 0.1.0 wrote with Alembic."""
 
 
@@ -267,13 +267,15 @@ claim_passages = _table(
     sqlite_with_rowid=False,
 )
 
-# Ratings, comments and other acts of people on answers.
+# Ratings, comments and other acts of people on answers. `missed` is a reason of "down"; `rating` is from 1 to 5, or 0.
 feedback = _table(
     "feedback",
     *_numbers("seq"),
     Column("turn", Integer, nullable=False),
     *_moments("at"),
     *_texts("what", "person", "comment"),
+    Column("missed", Boolean, nullable=False),
+    Column("rating", Integer, nullable=False),
     Index("feedback_of_turn", "turn"),
 )
 

@@ -132,9 +132,11 @@ def derive_passages(turn: int, closed: Mapping[str, Any], found: Mapping[str, Do
 
 
 def derive_feedback(turn: int, seq: int, at: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of `feedback` of an entry: what was done, such as `up` or `down`, by whom, and the comment."""
+    """Return the row of `feedback` of an entry: what was done, such as `up` or `rated`, by whom, and the comment."""
     texts = {column: read_text(body.get(name)) for column, name in _FEEDBACK.items()}
-    return {"seq": seq, "turn": turn, "at": read_moment(at) or NO_MOMENT, **texts}
+    rating = body.get("rating")
+    rated = {"missed": body.get("missed") is True, "rating": rating if rating in range(6) else 0}
+    return {"seq": seq, "turn": turn, "at": read_moment(at) or NO_MOMENT, **texts, **rated}
 
 
 def refresh_claims(connection: sa.Connection, turn_ids: Collection[str]) -> None:

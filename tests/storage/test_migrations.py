@@ -152,7 +152,7 @@ def test_new_home_has_the_current_revision(tmp_path: Path) -> None:
     with open_database("", home=tmp_path):
         pass
 
-    assert read(tmp_path / "footnote.db", "SELECT version_num FROM alembic_version") == [(REVISION,)] == [("0011",)]
+    assert read(tmp_path / "footnote.db", "SELECT version_num FROM alembic_version") == [(REVISION,)] == [("0012",)]
 
 
 def test_database_of_another_program_is_refused(tmp_path: Path) -> None:

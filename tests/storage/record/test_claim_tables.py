@@ -58,7 +58,9 @@ def make_checked(turn_id: str, user: str = "UANN") -> list[LogEntry]:
 
 
 def rate(turn_id: str, by: str, comment: str = "") -> LogEntry:
-    return LogEntry(turn_id, EntryKind.FEEDBACK, {"what": "down", "by": by, "comment": comment}, at=NOON)
+    return LogEntry(
+        turn_id, EntryKind.FEEDBACK, {"what": "down", "by": by, "comment": comment, "missed": True}, at=NOON
+    )
 
 
 async def run(database: Database, *statements: str) -> list[Any]:
@@ -90,7 +92,7 @@ async def test_turn_and_its_feedback_are_rows(database: Database) -> None:
         (1, 1, 2, "p1", "c", "hall.md", "r7", SAID),
         (1, 2, 1, "p1", "c", "hall.md", "r7", SAID),
     ]
-    assert (feedback[:2], feedback[3:]) == ((5, 1), ("down", BEN, "Wrong."))
+    assert (feedback[:2], feedback[3:]) == ((5, 1), ("down", BEN, "Wrong.", True, 0))
 
 
 async def test_sentences_of_a_stopped_turn_are_said_without_a_verdict(database: Database) -> None:
@@ -130,8 +132,10 @@ CHANGES = [
     *(f"UPDATE feedback SET {name} = '{name}'" for name in ("what", "person", "comment")),
     "UPDATE feedback SET at = '2026-03-01 12:00:01.000000'",
     "UPDATE feedback SET turn = 6",
+    "UPDATE feedback SET missed = false",
+    "UPDATE feedback SET rating = 5",
     "DELETE FROM feedback",
-    "INSERT INTO feedback VALUES (4, 1, '2026-03-01 12:00:00.000000', 'up', 'x', '')",
+    "INSERT INTO feedback VALUES (4, 1, '2026-03-01 12:00:00.000000', 'up', 'x', '', false, 0)",
 ]
 
 
@@ -192,12 +196,16 @@ async def test_pages_of_erased_steps_are_unknown(database: Database) -> None:
     assert checked.findings == ()
 
 
-async def test_home_of_the_last_development_revision_gets_the_tables(tmp_path: Path) -> None:
+@pytest.mark.parametrize("revision", ["0010", "0011"])
+async def test_home_of_a_development_revision_gets_the_tables(tmp_path: Path, revision: str) -> None:
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*make_checked("a"), rate("a", BEN))
         rows = await read_tables(database)
-        drops = [f"DROP TABLE {name}" for name in ("claims", "claim_passages", "feedback")]
-        await run(database, *drops, "UPDATE alembic_version SET version_num = '0010'")
+        drops = {
+            "0010": [f"DROP TABLE {name}" for name in ("claims", "claim_passages", "feedback")],
+            "0011": [f"ALTER TABLE feedback DROP COLUMN {name}" for name in ("missed", "rating")],
+        }
+        await run(database, *drops[revision], f"UPDATE alembic_version SET version_num = '{revision}'")
     with open_home_database(tmp_path) as database:
         assert await read_tables(database) == rows
         assert (await verify_record(database)).findings == ()
