@@ -128,6 +128,16 @@ class DeliveryOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StudyDraw:
+    """Which of two compared systems answers a question. The asker does not know it."""
+
+    system: str
+    systems: tuple[str, ...]
+    number: int  # among the person's questions in the channel since it agreed, from 0
+    propensity: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """A question, its asker, and the conversation before it."""
 
@@ -147,6 +157,7 @@ class TurnRequest:
     """The corpora of the channel's settings; None for all. Unlike `corpora`, unreadable ones are ignored."""
     because: str = ""  # why another system than usual answers, such as a spent budget; for the record
     seed: str = ""  # the random seed of the turn; default: its id
+    study: StudyDraw | None = None  # set if `system` was drawn for a comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +196,7 @@ class TurnResult:
     effort: Effort | None = None  # how much was done for an answer; None for a check, or if none was started
     quoted_because: Failure | None = None  # why the model did not answer, so that only quotations were looked for
     query: SearchQuery | None = None  # that the model wrote, otherwise that of the first search
+    study: StudyDraw | None = None  # set if the answer is part of a blind comparison
 
     @property
     def fault(self) -> Failure | None:

@@ -17,12 +17,12 @@ from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
 from evaluation.distillation.lesson_export import export
 from evaluation.reports.run_report import EPILOG as REPORT_EPILOG
 from evaluation.reports.run_report import report
+from evaluation.reports.user_study import study
 from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
 from evaluation.simulated_model.paced_model import serve_model
 from evaluation.simulated_model.transcripts import transcripts
-from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
 from evaluation.speed.search_benchmark import lazy_search, search
@@ -47,9 +47,9 @@ app.command()(dialogues)
 app.command("judge")(judge_dialogues)
 app.command()(sheet)
 app.command()(agreement)
+app.command()(study)
 app.command()(systems)
 app.command()(transcripts)
-speed.command()(desk)
 speed.command("refresh")(measure_refresh)
 speed.command()(search)
 speed.command("lazy")(lazy_search)

@@ -150,6 +150,7 @@ async def _close_turn(
         pinned=outcome.pinned,
         effort=turn.effort,
         quoted_because=outcome.quoted_because,
+        study=None if outcome.pinned else turn.request.study,
     )
     entries = build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken)
     await app.audit.append(*entries)

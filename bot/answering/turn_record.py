@@ -29,6 +29,7 @@ from storage.indexes.embedding import CROSS_ENCODER_SHA256
 from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, SearchQuery, Step
 
 INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
+_OPTIONAL = ("effort", "pinned", "quoted_because", "study")  # fields of a result that are recorded only if set
 
 
 def read_versions(embedder: str) -> Mapping[str, str]:
@@ -113,7 +114,7 @@ def build_closing_entries(
         "seconds": result.seconds,
         "failure": result.failure,
     }
-    body |= {name: value for name in ("effort", "pinned", "quoted_because") if (value := getattr(result, name))}
+    body |= {name: value for name in _OPTIONAL if (value := getattr(result, name))}
     entries = (_build_step(result.answer_id, step) for step in steps)
     return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
@@ -265,9 +266,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "usage": body.get("usage") or {},
         "seconds": body.get("seconds") or 0.0,
         "failure": body.get("failure"),
-        "pinned": body.get("pinned"),
-        "effort": body.get("effort"),
-        "quoted_because": body.get("quoted_because"),
+        **{name: body.get(name) for name in _OPTIONAL},
     }
     result: TurnResult = _adapter(TurnResult).validate_python(fields_read)
     return result

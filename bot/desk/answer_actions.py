@@ -53,7 +53,8 @@ from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 MAX_COMMENT = 2_000  # characters of a comment that are stored
 MAX_NAME = 80
 _ROOT_SHOWN = 16  # characters of a checkpoint's root in a receipt
-Opinion = Literal["up", "down", "missed"]  # the last is a negative rating: this is not what the user asked
+Opinion = Literal["up", "down", "missed", "0", "1", "2", "3", "4", "5"]
+"""A rating. `missed` is a negative one: this is not what the user asked; "0" is to be left out of a comparison."""
 _MAX_QUESTIONS = 100  # last questions of a conversation whose sources are listed
 
 
@@ -107,9 +108,14 @@ class AnswerActions:
         async with self._act(ticket, by, language) as turn:
             if turn.record.result is None:
                 raise turn.denied("acting_later")
+            if what == "0":
+                await self._record(turn, what)
+                return translate("study_left", turn.language)
+            if what.isdigit() and not (await load_channel_settings(self._app, turn.question.place.channel_id)).study:
+                raise turn.denied("study_over")
             comment = comment.strip()
             stored, known = comment[:MAX_COMMENT], find_opinion(turn.entries, by)
-            before = "missed" if known.get("missed") else known.get("what")
+            before = "missed" if known.get("missed") else str(known.get("rating") or known.get("what"))
             if (before, known.get("comment")) != (what, stored) and (comment or before != what):
                 await self._record(turn, what, comment=stored)
             return translate("feedback_cut" if stored != comment else "feedback_noted", turn.language, most=MAX_COMMENT)

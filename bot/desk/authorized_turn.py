@@ -11,6 +11,7 @@ from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
 from bot.types import DeliveryOutcome, Question, TurnResult
 from bot.views.catalog import translate
+from storage.record.comparisons import LEFT, RATED
 from storage.types import DocumentId, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
@@ -18,10 +19,13 @@ ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
 
 
 def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
-    """Return the entry of an action. `missed` is recorded as a negative rating with its reason."""
-    reason = {"missed": True} if what == "missed" else {}
-    body = {"what": "down" if reason else what, "by": by.user_id, "where": by.channel_id, **reason, **facts}
-    return LogEntry(turn_id, EntryKind.FEEDBACK, body)
+    """Return the entry of an action. `missed` is recorded as a negative rating with its reason, a number as `RATED`."""
+    act: dict[str, object] = {"what": what}
+    if what == "missed":
+        act = {"what": "down", "missed": True}
+    elif what.isdigit():
+        act = {"what": RATED, "rating": int(what)} if int(what) else {"what": LEFT}
+    return LogEntry(turn_id, EntryKind.FEEDBACK, {**act, "by": by.user_id, "where": by.channel_id, **facts})
 
 
 def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
@@ -37,7 +41,7 @@ def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any
 
 def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
     """Return a user's last rating of an answer; empty if there is none."""
-    ratings = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == by.user_id]
+    ratings = [body for body in _select_actions(entries, {"up", "down", RATED}) if body.get("by") == by.user_id]
     return ratings[-1] if ratings else {}
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bot.access import Asker, find_visible_corpora
+from bot.answering.study import STUDY
 from bot.app import App
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import has_message, translate
@@ -32,6 +33,7 @@ class ChannelSettings:
     threads: Literal["never", "long"] = "never"  # whether a longer exchange gets its own thread
     tone: str | None = None  # how a model words answers here; None for the default
     effort: Effort = "normal"  # how much is searched and verified for an answer here
+    study: tuple[str, ...] = ()  # the two systems that answer by turns; an override is the admins' agreement to them
 
 
 def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
@@ -57,7 +59,7 @@ async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSet
     try:
         return await load_channel_settings(app, channel_id)
     except StorageError:
-        return read_channel_table(app.settings, channel_id)
+        return resolve_channel_settings(app.settings, {}, channel_id)
 
 
 QUOTING_SYSTEM = "extractive"
@@ -74,8 +76,10 @@ async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
 
 def narrow_channel_settings(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:
     """Return a channel's settings with its admins' overrides applied, which never widen them."""
-    known = {key: narrow for key, narrow in CHANNEL_KEYS.items() if key in overrides}
-    changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in known.items()}
+    known = {key: narrow for key, narrow in CHANNEL_KEYS.items() if key in overrides or key == STUDY}
+    changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides.get(key)) for key, narrow in known.items()}
+    if changes.get("system") == QUOTING_SYSTEM:
+        changes[STUDY] = ()
     return replace(ceiling, **changes)
 
 
@@ -86,6 +90,11 @@ def _narrow_corpora(ceiling: tuple[str, ...] | None, value: object) -> tuple[str
 
 def _narrow_system(ceiling: str, value: object) -> str:
     return QUOTING_SYSTEM if value == QUOTING_SYSTEM else ceiling
+
+
+def _narrow_study(ceiling: tuple[str, ...], value: object) -> tuple[str, ...]:
+    """Return the systems of the file if the admins agreed to exactly these, otherwise none."""
+    return ceiling if _select_texts(value) == ceiling else ()
 
 
 def _narrow_tone(ceiling: str | None, value: object) -> str:
@@ -120,6 +129,7 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
     {
         "corpora": _narrow_corpora,
         "system": _narrow_system,
+        STUDY: _narrow_study,
         "effort": _narrow_effort,
         "tone": _narrow_tone,
         "answer": _narrow_answer,
@@ -186,7 +196,9 @@ async def describe_channel(
         "system": now.system or app.system,
         "tone": app.settings.tone if now.tone is None else now.tone,
     }
-    lines = [f"{key}: {_explain_value(key, _format_value(value), language)}" for key, value in values.items()]
+    if not read_channel_table(app.settings, channel).study:
+        del values[STUDY]
+    lines = [f"{key}: {_explain_value(key, _format_value(value, key), language)}" for key, value in values.items()]
     return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
 
 
@@ -207,16 +219,19 @@ def plan_channel_change(
     """
     if key not in CHANNEL_KEYS:
         raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))
-    allowed = getattr(ceiling, key)
+    if key == STUDY and not ceiling.study:
+        raise ChangeRefused(translate("study_none", language))
+    allowed = getattr(narrow_channel_settings(ceiling, {}), key)
     corpora = tuple(name for name in readable if ceiling.corpora is None or name in ceiling.corpora)
-    shown = _format_value(corpora if key == "corpora" else allowed)
+    shown = _format_value(corpora if key == "corpora" else allowed, key)
     if written.lower() == RESET:
         return ChannelChange(key, None, translate("channel_reset", language, key=key, value=shown))
     value = _read_value(ceiling, corpora, key, written, language)
     if getattr(narrow_channel_settings(ceiling, {key: value}), key) != value:
         raise ChangeRefused(translate("channel_wider", language, key=key, value=_shorten(written), allowed=shown))
     override = None if value == allowed else value
-    return ChannelChange(key, override, translate("channel_set", language, key=key, value=_format_value(value)))
+    shown = _explain_value(key, _format_value(value, key), language) if key == STUDY else _format_value(value)
+    return ChannelChange(key, override, translate("channel_set", language, key=key, value=shown))
 
 
 def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, written: str, language: str) -> Any:
@@ -226,7 +241,11 @@ def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, wr
     if key == "ask":
         people = _read_people(ceiling, written)
         return tuple(person for person in ceiling.ask if person in people) if people <= set(ceiling.ask) else people
-    fits = _CHOICES.get(key) or {name: name for name in (QUOTING_SYSTEM, ceiling.system) if name}
+    fits: Mapping[str, Any] = (
+        {"on": ceiling.study, "off": ()}
+        if key == STUDY
+        else _CHOICES.get(key) or {name: name for name in (QUOTING_SYSTEM, ceiling.system) if name}
+    )
     if written.lower() not in fits:
         unfit = {"key": key, "value": _shorten(written), "fits": ", ".join(fits)}
         raise ChangeRefused(translate("channel_unfit", language, **unfit))
@@ -259,7 +278,9 @@ def _explain_value(key: str, shown: str, language: str) -> str:
     return f"{shown} ({means})" if means else shown
 
 
-def _format_value(value: object) -> str:
+def _format_value(value: object, key: str = "") -> str:
+    """Return a value as it is shown. A comparison is blind, so its systems are not named."""
+    value = bool(value) if key == STUDY else value
     match value:
         case bool():
             return "on" if value else "off"

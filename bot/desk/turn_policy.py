@@ -12,6 +12,7 @@ from time import monotonic
 
 from bot.access import Asker, Exclusion, find_forgotten_documents, is_admin
 from bot.answering.question_answering import answer, check_text, close_interrupted, record_unanswered
+from bot.answering.study import draw_system, render_study_notice
 from bot.answering.turn_record import TurnRecord
 from bot.app import App
 from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
@@ -251,10 +252,12 @@ class TurnPolicy:
         # between people would be a question about the last answer.
         alone = question.task == "check" or question.unasked
         earlier = () if alone else await recall_conversation(app, platform, question, row)
-        system = budget.system or channel.system
-        chosen = replace(request, earlier=earlier, system=system, tone=channel.tone, effort=channel.effort)
+        drawn = None if alone or budget.system else await draw_system(app, row, channel.study)
+        system = budget.system or (drawn.system if drawn else channel.system)
+        chosen = replace(request, earlier=earlier, system=system, tone=channel.tone, effort=channel.effort, study=drawn)
+        notice = budget.notice or render_study_notice(drawn, question.language)
         scope = await find_searchable_corpora(app, question.asker)
-        return TurnPlan(chosen, run, budget.notice, is_readable=partial(self._is_still_readable, scope))
+        return TurnPlan(chosen, run, notice, is_readable=partial(self._is_still_readable, scope))
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the final view, with the nearest pages and buttons that may be shown in the question's place now."""

@@ -186,8 +186,8 @@ def _refuse_unresolved_tables(settings: Settings, open_names: Collection[str]) -
 
 
 def _find_unknown_systems(settings: Settings) -> Iterator[SettingsError]:
-    named = {"system": settings.system} | {f"channel.{one.id}.system": one.system for one in settings.channel}
-    for key, name in named.items():
+    named = [(f"channel.{channel.id}", name) for channel in settings.channel for name in channel.systems]
+    for key, name in [("system", settings.system), *named]:
         try:
             if name:
                 find_system(name)

@@ -106,6 +106,8 @@ _KINDS = {EntryKind.RECHECK.value: "Checked again"}
 _FEEDBACK = {
     "up": "Found helpful",
     "down": "Found not helpful",
+    "rated": "Rated in a comparison",
+    "left_study": "Left a comparison",
     "ask": "A person was asked",
     "share": "Shared",
     "example": "As an example",

@@ -17,6 +17,7 @@ class ButtonAction(StrEnum):
     EVIDENCE = "evidence"
     UP = "up"
     DOWN = "down"
+    RATE = "rate"  # from 1 to 5, in a comparison of two systems
     ASK = "ask"  # ask a person
     SHARE = "share"  # post an answer that only the asker sees to the channel
     RETRACT = "retract"
@@ -99,6 +100,7 @@ class View:
     plain: bool = False  # whether to show it only as text, which every platform accepts
     titles: tuple[tuple[str, str], ...] = ()  # titles of found pages by passage id, for the sources of claims
     before: int = 0  # how many questions are answered before this one; part of `status`
+    study: bool = False  # whether a system of a blind comparison answers, so that its steps are not shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from bot.types import PinMark, TurnResult
+from bot.types import PinMark, StudyDraw, TurnResult
 from bot.views.catalog import list_asked_claims, render_left_out, render_only_quoted, render_reason, translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (
@@ -74,7 +74,7 @@ def show_queue_position(view: View, before: int) -> View:
 
 
 def apply_event(view: View, event: Event) -> View:
-    if isinstance(event, ClaimExplained):
+    if isinstance(event, ClaimExplained) or (view.study and not isinstance(event, SentencePassed)):
         return view
     if isinstance(event, PageQuoted):
         return _show_quote(view, event.evidence)
@@ -105,7 +105,8 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         view.ticket,
         language,
         notice="\n".join(filter(None, (view.notice, render_only_quoted(result.quoted_because, language)))),
-        collapsed=render_pin(result.pinned, language) or _summarize_claims(answer.claims, language),
+        collapsed=render_pin(result.pinned, language)
+        or ("" if result.study else _summarize_claims(answer.claims, language)),
         text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
@@ -114,7 +115,9 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         else (),
         nearest_label=translate("nearest", language) if nearest else "",
         nearest=nearest,
-        buttons=build_answer_buttons(view.ticket, language, answer.status, only_asker=only_asker, ask=ask),
+        buttons=build_answer_buttons(
+            view.ticket, language, answer.status, result.study, only_asker=only_asker, ask=ask
+        ),
         done=True,
     )
 
@@ -315,10 +318,11 @@ def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
 
 
 def build_answer_buttons(
-    ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
+    ticket: int, language: str, status: Status, study: StudyDraw | None = None, *, only_asker: bool, ask: bool
 ) -> tuple[Button, ...]:
     """Return the buttons of an answer; `ask`: whether there are contact people."""
-    actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
+    ratings = (ButtonAction.RATE,) if study else (ButtonAction.UP, ButtonAction.DOWN)
+    actions = [ButtonAction.EVIDENCE, *ratings] if status in _WITH_FEEDBACK else []
     if ask and status not in _WITHOUT_HELP:
         actions.append(ButtonAction.ASK)
     if status is Status.ANSWERED:

@@ -16,6 +16,7 @@ from bot.cli.terminal_output import SCHEMA, Document, build_document
 from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import build_table, format_count, format_moment, format_timestamp
 from bot.views.text_layout import Text, indent
+from storage.record.comparisons import LEFT, RATED
 from storage.record.question_groups import QuestionGroup
 from storage.record.record_search import Figures, TurnSummary
 from storage.types import EntryKind, LogEntry
@@ -32,6 +33,7 @@ FEEDBACK_WORDS = {
     "share": "shared",
     "example": "example",
     "answer": "pinned answer",
+    LEFT: "left the comparison",
 }
 
 
@@ -158,6 +160,7 @@ def render_feedback(listed: Sequence[tuple[TurnSummary, LogEntry]], zone: tzinfo
 def _render_act(turn: TurnSummary, entry: LogEntry, zone: tzinfo) -> RenderableType:
     what, by, comment = (read_fact(entry.body, name) for name in ("what", "by", "comment"))
     what, quoted = "missed" if entry.body.get("missed") else what, [f"“{comment}”"] * bool(comment)
+    what = f"rated {entry.body.get('rating')} of 5" if what == RATED else what
     return _render_item(
         turn.turn_id, entry.at, zone, [FEEDBACK_WORDS.get(what, what), by], shorten_question(turn), *quoted
     )

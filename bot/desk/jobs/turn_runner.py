@@ -7,7 +7,7 @@ Every step stores its intention before it acts, so that a process that is killed
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -237,7 +237,7 @@ async def _start_turn(job: Job) -> TurnPlan:
     if not resumed:
         await job.locate_asker()
     plan = await context.ports.plan(job.writer.platform, job.question, job.row, job.turn_id)
-    job.view = job.start_view(plan.notice)
+    job.view = replace(job.start_view(plan.notice), study=bool(plan.request.study))
     return plan
 
 

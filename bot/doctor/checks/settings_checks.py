@@ -42,8 +42,9 @@ async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
 
 async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the systems named in the settings, for all channels or for one, exist."""
-    named = {"system": scene.settings.system} | {channel.id: channel.system for channel in scene.settings.channel}
-    return tuple(result for place, name in named.items() if name for result in _check_system(place, name))
+    named = [(channel.id, name) for channel in scene.settings.channel for name in channel.systems]
+    named = [("system", scene.settings.system), *named]
+    return tuple(result for place, name in named if name for result in _check_system(place, name))
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:

@@ -22,6 +22,7 @@ from bot.platforms.discord.messages import (
     PREFIX,
     ROW,
     SUPPRESS_EMBEDS,
+    TEXT,
     V2,
     DoubtPrompt,
     build_button,
@@ -33,7 +34,7 @@ from bot.platforms.discord.messages import (
     render_confirmation,
     render_page,
 )
-from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal, list_ratings, parse_opinion
 from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
@@ -65,8 +66,11 @@ def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
     return (source, int(page)) if custom_id.startswith(f"{PAGE}:") and source and is_numeric_id(page) else None
 
 
-def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
-    """Return the modal that asks for a comment on a rating; `parse_comment` parses its submission."""
+def build_comment_modal(ticket: int, opinion: Literal["up", "down", "rate"], language: str) -> JsonObject:
+    """Return the modal that asks for a comment on a rating; `parse_comment` parses its submission.
+
+    With "rate", it asks for a rating from 1 to 5, too.
+    """
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     label = build_label(translate("discord_comment_label", language), _TITLE)
@@ -75,17 +79,22 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     options = [{"label": translate("missed", language), "value": "missed"}]
     choice: JsonObject = {"type": SELECT, "custom_id": "missed", "options": options, "min_values": 0}
     missed = {"type": LABEL, "label": title, "component": {**choice, "required": False}}
-    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [missed, comment]}
+    if opinion == "rate":
+        ratings = [{"label": label, "value": rating} for rating, label in list_ratings(language)]
+        missed["component"] = {"type": SELECT, "custom_id": "rating", "options": ratings, "required": True}
+    notice = [{"type": TEXT, "content": translate("study_notice", language)}] if opinion == "rate" else []
+    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [*notice, missed, comment]}
 
 
 def parse_comment(data: Mapping[str, Any]) -> tuple[int, Opinion, str] | None:
     """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     custom_id = str(data.get("custom_id", ""))
     opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
-    if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
+    if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down", "rate"} or not is_numeric_id(ticket):
         return None
     sent = dict(read_modal_fields(data.get("components")))
-    return int(ticket), "missed" if sent.get("missed") else "up" if opinion == "up" else "down", sent.get("text", "")
+    read = parse_opinion(opinion, missed=bool(sent.get("missed")), rating=sent.get("rating", ""))
+    return (int(ticket), read, sent.get("text", "")) if read else None
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:
@@ -165,6 +174,8 @@ class DiscordActions:
                 )
             case ButtonAction.DOWN:
                 await self._rate_down(invocation, ticket)
+            case ButtonAction.RATE:
+                await self._replies.modal(invocation, build_comment_modal(ticket, "rate", invocation.locale))
             case ButtonAction.EVIDENCE:
                 await self._replies.defer(invocation, private=True)
                 await self._show_evidence(invocation, str(ticket), 0)

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from bot.access import Asker
 from bot.app import App
-from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
-from bot.desk.authorized_turn import decode_without_handle
+from bot.desk.answer_actions import AnswerActions, Opinion, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied, decode_without_handle
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
@@ -27,10 +27,10 @@ from bot.platforms.mattermost.events import (
     Reacted,
     locate,
 )
-from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
+from bot.platforms.mattermost.messages import RATINGS, Callback, build_rating_form, read_emoji, read_mark, read_rating
 from bot.platforms.mattermost.platform import DirectMessages
 from bot.platforms.shared.api_client import ApiClient, call_or_log
-from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal, parse_opinion
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
 from bot.views.catalog import translate
@@ -63,29 +63,55 @@ class MattermostActions:
 
     async def react(self, event: Reacted) -> None:
         """Perform the action of a reaction to our answer, and notify the user."""
-        action = read_emoji(event.emoji)
-        if action is None:
+        if read_emoji(event.emoji) is None and event.emoji not in RATINGS:
             return
         try:
             post = await self._call(client.READ_ONE, post=event.post)
         except PlatformError as error:
             log.info("cannot read the post of a reaction", extra={"cause": str(error)})
             return
+        action = read_emoji(event.emoji) or read_rating(event.emoji, post)
         # A mark on anyone else's post is forged.
         mark = read_mark(post) if post.get("user_id") == self._us.user else None
         channel = await self._directory.find_channel(event.channel) if mark and mark.ticket else None
-        words = await self.press(action, mark.ticket, event.user, channel) if mark and channel else ""
+        words = await self.press(action, mark.ticket, event.user, channel) if action and mark and channel else ""
         if words:
             await self._tell(event.user, View(0, text=words))
 
-    async def press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo) -> str:
+    async def press(self, action: ButtonAction | Opinion, ticket: int, user: str, channel: ChannelInfo) -> str:
         """Perform an action and return the sentence for the user; empty if they see the effect anyway."""
         language = (await self._directory.person(user)).locale or "en"
         return await explain_refusal(self._press(action, ticket, user, channel, language), language)
 
-    async def _press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo, language: str) -> str:
+    async def _press(
+        self, action: ButtonAction | Opinion, ticket: int, user: str, channel: ChannelInfo, language: str
+    ) -> str:
         by = await self._directory.actor(user, channel, await self._find_place(ticket))
         return render_exclusion(by.exclusion, language) or await self._perform(action, ticket, by, language)
+
+    async def open_form(self, trigger: str, ticket: int, user: str, channel: str, callback: Callback) -> str:
+        """Open the form for a rating; return a sentence for the user if that failed."""
+        language = (await self._directory.person(user)).locale or "en"
+        form = build_rating_form(language, callback.sign_form(ticket, user, channel))
+        body = {"trigger_id": trigger, "url": callback.url, "dialog": form}
+        opened = await call_or_log(self._call(client.OPEN_DIALOG, body), "opening a form failed")
+        return "" if opened else translate("acting_unavailable", language)
+
+    async def submit(self, ticket: int, user: str, channel: ChannelInfo, fields: Json) -> str:
+        """Store a submitted rating; return why it was refused, or an empty text."""
+        person, place = await self._directory.person(user), await self._find_place(ticket)
+        by, language = await self._directory.actor(user, channel, place), person.locale or "en"
+        rating = parse_opinion("rate", missed=False, rating=str(fields.get("rating")))
+        if rating is None or by.exclusion:
+            return render_exclusion(by.exclusion, language) or translate("button_rate", language)
+        try:
+            stored = self._actions.feedback(ticket, by, rating, str(fields.get("text") or ""), language=language)
+            words = await stored
+        except ActionDenied as denied:
+            return denied.words
+        if rating == "0":
+            await self._tell(user, View(0, text=words))
+        return ""
 
     async def run(self, command: Command, rest: str, written: PostWritten, channel: ChannelInfo) -> None:
         """Execute a command, and reply to its user alone."""
@@ -107,8 +133,10 @@ class MattermostActions:
             case _:
                 await self._tell(written.user, View(0, text=translate("mattermost_help", language, name=self._us.name)))
 
-    async def _perform(self, action: ButtonAction, ticket: int, by: Asker, language: str) -> str:
+    async def _perform(self, action: ButtonAction | Opinion, ticket: int, by: Asker, language: str) -> str:
         """Perform an action and return the sentence for its user. Raises `ActionDenied`, `StorageError`."""
+        if not isinstance(action, ButtonAction):
+            return await self._actions.feedback(ticket, by, action, language=language)
         if action is ButtonAction.EVIDENCE:
             await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
             return ""
@@ -148,12 +176,26 @@ class MattermostCallback:
             body = await request.json()
         except ValueError:
             return Response(status_code=400)
+        if isinstance(body, dict) and body.get("type") == "dialog_submission":
+            return await self._submit(body)
         context = read_object(body, "context") if isinstance(body, dict) else {}
         button = self._callback.read(context)
         if button is None:
             log.warning("rejected a request that is not from Mattermost")
             return Response(status_code=401)
         return JSONResponse(await self._press(*button, body))
+
+    async def _submit(self, body: Json) -> Response:
+        """Store a submitted form; the response says why it was refused, and leaves the form open."""
+        ticket, user = self._callback.read_form(body), str(body.get("user_id", ""))
+        channel = await self._directory.find_channel(str(body.get("channel_id", "")))
+        if ticket is None or channel is None:
+            log.warning("rejected a form that is not from Mattermost")
+            return Response(status_code=401)
+        if body.get("cancelled"):
+            return JSONResponse({})
+        refusal = await self._actions.submit(ticket, user, channel, read_object(body, "submission"))
+        return JSONResponse({"error": refusal} if refusal else {})
 
     async def _press(self, action: ButtonAction, ticket: int, body: Json) -> Json:
         """Perform an action and return the response with its sentence; an empty one if the action is slow."""
@@ -163,7 +205,12 @@ class MattermostCallback:
         )
         if channel is None:
             return {}
-        working = self._tasks.spawn(self._actions.press(action, ticket, user, channel))
+        if action is ButtonAction.RATE:
+            trigger = str(body.get("trigger_id", ""))
+            pressing = self._actions.open_form(trigger, ticket, user, channel.id, self._callback)
+        else:
+            pressing = self._actions.press(action, ticket, user, channel)
+        working = self._tasks.spawn(pressing)
         done, _ = await asyncio.wait({working}, timeout=PATIENT_SECONDS)
         words = working.result() if done else ""
         return {"ephemeral_text": words, "skip_slack_parsing": True} if words else {}

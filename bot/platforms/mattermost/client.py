@@ -39,6 +39,7 @@ DELETE = Route("DELETE", "/posts/{post}")
 REACT = Route("POST", "/reactions")
 UNREACT = Route("DELETE", "/users/me/posts/{post}/reactions/{emoji}")
 TYPING = Route("POST", "/users/me/typing")
+OPEN_DIALOG = Route("POST", "/actions/dialogs/open", repeatable=False)
 
 PAGE = 200  # posts of a call, the most that Mattermost allows
 

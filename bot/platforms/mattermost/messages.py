@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from types import MappingProxyType
 
+from bot.desk.answer_actions import MAX_COMMENT, Opinion
+from bot.platforms.shared.button_actions import list_ratings
 from bot.platforms.shared.markdown import MarkdownDialect
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object
+from bot.views.catalog import translate
 from bot.views.message_layout import (
     MessageLimits,
     MessagePage,
@@ -83,6 +86,7 @@ _SHOWN: Mapping[ButtonAction, str] = MappingProxyType(
         ButtonAction.EVIDENCE: "🔍",
         ButtonAction.UP: "👍",
         ButtonAction.DOWN: "👎",
+        ButtonAction.RATE: "1️⃣–5️⃣",
         ButtonAction.ASK: "🙋",
         ButtonAction.SHARE: "📢",
         ButtonAction.RETRACT: "🗑",
@@ -95,6 +99,23 @@ _ACTIONS = {emoji: action for action, emoji in EMOJI.items()} | {
     "mag_right": ButtonAction.EVIDENCE,
 }
 _TONE = lazy_compile(r"_(?:light|medium_light|medium|medium_dark|dark)_skin_tone\Z")
+
+
+RATINGS: Mapping[str, Opinion] = MappingProxyType(
+    {"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5"}
+)
+
+
+def list_emoji(buttons: Iterable[Button]) -> list[str]:
+    """Return the reactions that perform these actions."""
+    kinds = [list(RATINGS)[1:] if button.action is ButtonAction.RATE else [EMOJI[button.action]] for button in buttons]
+    return [emoji for group in kinds for emoji in group]
+
+
+def read_rating(name: str, post: Json) -> Opinion | None:
+    """Return the rating of an emoji beneath a post; None if it is not one, or if the post asks for none."""
+    asks = _SHOWN[ButtonAction.RATE] in str(read_object(post, "props").get("attachments"))
+    return RATINGS.get(name) if asks else None
 
 
 def read_emoji(name: str) -> ButtonAction | None:
@@ -168,6 +189,20 @@ class Callback:
     def sign(self, action: ButtonAction, ticket: int) -> str:
         return hmac.new(self.secret, f"{action.value}:{ticket}".encode(), hashlib.sha256).hexdigest()
 
+    def sign_form(self, ticket: int, user: str, channel: str) -> str:
+        """Return the state of a form. Clients see it, so it is valid only for this user and channel."""
+        proof = hmac.new(self.secret, f"form:{ticket}:{user}:{channel}".encode(), hashlib.sha256).hexdigest()
+        return f"{ticket}:{proof}"
+
+    def read_form(self, submitted: Json) -> int | None:
+        """Return the ticket of a submitted form; None if we did not sign its state for its user and channel."""
+        state, user, channel = (str(submitted.get(name, "")) for name in ("state", "user_id", "channel_id"))
+        ticket = state.partition(":")[0]
+        if not (ticket.isascii() and ticket.isdigit()):
+            return None
+        ours = self.sign_form(int(ticket), user, channel)
+        return int(ticket) if hmac.compare_digest(ours.encode(), state.encode("utf-8", "replace")) else None
+
     def read(self, context: Json) -> tuple[ButtonAction, int] | None:
         """Return the action and ticket of a pressed button's context; None if we did not sign it."""
         name, ticket, proof = context.get("action"), context.get("ticket"), context.get("proof")
@@ -176,6 +211,17 @@ class Callback:
         action = ButtonAction(name)
         is_ours = hmac.compare_digest(self.sign(action, ticket).encode(), proof.encode("utf-8", "replace"))
         return (action, ticket) if is_ours else None
+
+
+def build_rating_form(language: str, state: str) -> JsonObject:
+    """Return the dialog that asks for a rating and a comment."""
+    options = [{"text": label, "value": rating} for rating, label in list_ratings(language)]
+    rate, label = translate("button_rate", language), translate("mattermost_comment_label", language)
+    text: JsonObject = {"display_name": label, "name": "text", "type": "textarea", "optional": True}
+    scale: JsonObject = {"display_name": rate, "name": "rating", "type": "radio", "options": options}
+    elements = [scale, {**text, "max_length": MAX_COMMENT}]
+    about = {"title": translate("comment", language), "introduction_text": translate("study_notice", language)}
+    return {**about, "elements": elements, "submit_label": rate, "state": state}
 
 
 def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback | None) -> JsonObject:

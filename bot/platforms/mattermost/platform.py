@@ -15,7 +15,7 @@ from bot.platforms.mattermost import client, messages
 from bot.platforms.mattermost.client import NotAllowed
 from bot.platforms.mattermost.directory import MattermostDirectory, find_our_posts, read_conversation
 from bot.platforms.mattermost.events import MattermostBotIdentity, count_milliseconds
-from bot.platforms.mattermost.messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
+from bot.platforms.mattermost.messages import EMOJI, Callback, MattermostPost, PostMark, hash_key, list_emoji
 from bot.platforms.shared.api_client import PATIENCE, ApiClient, EditRefused, SentMessage, post_once, show_pages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
@@ -238,7 +238,7 @@ class MattermostPlatform:
                 await self._put_reactions(number, buttons)
 
     async def _put_reactions(self, number: str, buttons: Sequence[Button]) -> None:
-        for emoji in [EMOJI[button.action] for button in buttons]:
+        for emoji in list_emoji(buttons):
             if not self._call.pacing.spare(client.REACT):
                 break
             body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from bot.access import Asker
-from bot.desk.answer_actions import AnswerActions
+from bot.desk.answer_actions import AnswerActions, Opinion
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
 from bot.views.catalog import translate
@@ -13,6 +13,7 @@ from bot.views.turn_view import ButtonAction
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
+_RATINGS: tuple[Opinion, ...] = ("0", "1", "2", "3", "4", "5")
 
 
 class ButtonActions:
@@ -49,7 +50,7 @@ class ButtonActions:
             case ButtonAction.UP | ButtonAction.DOWN:
                 opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
                 words = await self._actions.feedback(ticket, by, opinion, language=language)
-            case ButtonAction.EVIDENCE:
+            case ButtonAction.EVIDENCE | ButtonAction.RATE:
                 words = ""
         return words
 
@@ -59,6 +60,22 @@ class ButtonActions:
             return await self._actions.offers_example(ticket, by)
         except ActionDenied:
             return False
+
+
+def list_ratings(language: str) -> list[tuple[str, str]]:
+    """Return the ratings of a comparison with their labels, best first; the last is to be left out of it."""
+    labels = {"5": f"5 – {translate('study_best', language)}", "1": f"1 – {translate('study_worst', language)}"}
+    return [
+        *((rating, labels.get(rating, rating)) for rating in "54321"),
+        ("0", f"0 – {translate('study_leave', language)}"),
+    ]
+
+
+def parse_opinion(opinion: str, *, missed: bool, rating: str) -> Opinion | None:
+    """Return what a submitted form says; None if it lacks the rating that it asked for."""
+    if opinion == "rate":
+        return next((known for known in _RATINGS if known == rating), None)
+    return "missed" if missed else "up" if opinion == "up" else "down"
 
 
 async def explain_refusal(action: Awaitable[str], language: str) -> str:

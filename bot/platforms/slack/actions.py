@@ -18,7 +18,7 @@ from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.api_client import call_or_log
-from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal, list_ratings, parse_opinion
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, replace_pieces
 from bot.platforms.slack import events
 from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
@@ -69,8 +69,13 @@ def parse_page_turn(value: str) -> tuple[str, int] | None:
     return (source, int(page)) if source and page.isascii() and page.isdigit() else None
 
 
-def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str, *, at: str = "") -> JsonObject:
-    """Return the modal that asks for a comment; `parse_comment` parses it. `at`: the channel where it was opened."""
+def build_comment_modal(
+    ticket: int, opinion: Literal["up", "down", "rate"], language: str, *, at: str = ""
+) -> JsonObject:
+    """Return the modal that asks for a comment; `parse_comment` parses it. `at`: the channel where it was opened.
+
+    With "rate", it asks for a rating from 1 to 5, too.
+    """
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     label = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": label, "element": field}
@@ -78,6 +83,11 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     ticks: JsonObject = {"type": "checkboxes", "action_id": "missed", "options": [option]}
     heading = translate("comment", language)
     missed = {"type": "input", "block_id": "missed", "optional": True, "label": build_label(heading), "element": ticks}
+    if opinion == "rate":
+        options = [{"text": build_label(text), "value": rating} for rating, text in list_ratings(language)]
+        scale: JsonObject = {"type": "radio_buttons", "action_id": "rating", "options": options}
+        missed = {"type": "input", "block_id": "rating", "label": build_label(heading), "element": scale}
+        missed["hint"] = build_label(translate("study_notice", language), 2_000)
     modal = _build_modal(COMMENT, heading, [missed, block], language, close="slack_cancel")
     submit = build_label(translate("slack_send", language), _TITLE)
     metadata = f"{opinion}:{ticket}{f'{_SEPARATOR}{at}' if at else ''}"
@@ -87,12 +97,14 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
 def parse_comment(view: JsonObject) -> tuple[int, Opinion, str] | None:
     """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
-    if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
+    if view.get("callback_id") != COMMENT or opinion not in {"up", "down", "rate"} or not ticket.isdigit():
         return None
     values = view.get("state", {}).get("values", {})
     text = values.get("comment", {}).get("text", {}).get("value") or ""
     missed = values.get("missed", {}).get("missed", {}).get("selected_options")
-    return int(ticket), "missed" if missed else "up" if opinion == "up" else "down", str(text)
+    chosen = values.get("rating", {}).get("rating", {}).get("selected_option") or {}
+    read = parse_opinion(opinion, missed=bool(missed), rating=str(chosen.get("value")))
+    return (int(ticket), read, str(text)) if read else None
 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
@@ -219,6 +231,9 @@ class SlackActions:
         if action is ButtonAction.EVIDENCE:
             shown = await self._show_evidence(ticket, press, by, language)
             return "" if shown else translate("acting_unavailable", language)
+        if action is ButtonAction.RATE:
+            asked = await self._open_modal(press, build_comment_modal(ticket, "rate", language, at=press.channel))
+            return "" if asked else translate("acting_unavailable", language)
         words = await self._buttons.perform(
             action,
             ticket,

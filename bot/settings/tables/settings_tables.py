@@ -71,11 +71,16 @@ class BudgetSettings(SettingsTable):
     cost_per_month: float = Field(default=0.0, ge=0)  # in the currency of `[model] prices`
 
 
+_TWO_SYSTEMS = 'must name two different systems, such as ["wikichat", "retrieve-then-generate"], or none'
+
+
 class ChannelValues(SettingsTable):
     id: ChannelId
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
     """The readable corpora that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
+    study: Annotated[tuple[str, ...], require(lambda pair: len({*pair}) == len(pair) in {0, 2}, _TWO_SYSTEMS)] = ()
+    """Two systems that answer by turns, to be rated blindly, once an admin of the channel agrees."""
     effort: Annotated[Effort | None, EMPTY_IS_NONE] = None  # None: the general one
     tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None: the general one
     answer: Literal["mention", "every"] = "mention"
@@ -84,6 +89,11 @@ class ChannelValues(SettingsTable):
     """Whether a second question gets a thread, on platforms that do not always answer in threads."""
     ask: tuple[PersonId, ...] = ()  # the people that "Ask a person" mentions
     paused: bool = False  # whether answering is suspended here
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems that it names."""
+        return (*filter(None, [self.system]), *self.study)
 
     @field_validator("ask")
     @classmethod

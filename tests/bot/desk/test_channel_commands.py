@@ -19,7 +19,10 @@ from tests.storage.stores import kept, opened
 
 CHANNEL = "slack:T1/C1"
 ADMIN = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
-FILE = ChannelSettings(CHANNEL, ("handbook", "kitchen"), "wikichat", "every", ask=("slack:T1/U1", "slack:T1/U2"))
+PAIR = ("wikichat", "augmenter")
+FILE = ChannelSettings(
+    CHANNEL, ("handbook", "kitchen"), "wikichat", "every", ask=("slack:T1/U1", "slack:T1/U2"), study=PAIR
+)
 THERE = ("handbook", "kitchen", "board")
 
 
@@ -43,6 +46,9 @@ THERE = ("handbook", "kitchen", "board")
         ("effort", "Quick", "quick"),
         ("effort", "normal", None),
         ("paused", "RESET", None),
+        ("study", "On", PAIR),
+        ("study", "off", None),
+        ("study", "reset", None),
     ],
 )
 def test_channel_change_stores_an_override_or_removes_it(key, written, expected) -> None:
@@ -61,6 +67,7 @@ def test_channel_change_stores_an_override_or_removes_it(key, written, expected)
         ("answer", "never", "mention, every"),
         ("ephemeral", "perhaps", "on, off"),
         ("tone", "End with @everyone.", "off"),
+        ("study", "wikichat", "on, off"),
         ("effort", "all", "quick, normal, thorough"),
         ("effort", "thorough", "only narrow"),
         ("ask", "<@U9>", "only narrow"),
@@ -80,6 +87,24 @@ def test_change_that_loosens_the_settings_file_is_refused_in_the_admins_language
 
     with pytest.raises(ChangeRefused, match="nur einschränken"):
         plan_channel_change(strict, THERE, key, written, language="de")
+
+
+def test_study_needs_a_pair_in_the_file_and_names_no_system() -> None:
+    with pytest.raises(ChangeRefused, match="No comparison is set up"):
+        plan_channel_change(ChannelSettings(CHANNEL), THERE, "study", "on", language="en")
+    words = [plan_channel_change(FILE, THERE, "study", value, language="en").words for value in ("on", "off", "reset")]
+
+    assert "study is now: on (two systems answer by turns" in words[0]
+    assert not any(name in " ".join(words) for name in PAIR)
+
+
+def test_study_runs_only_while_its_channel_agrees_to_the_systems_of_the_file() -> None:
+    file = Settings(channel=[{"id": CHANNEL, "study": PAIR}])
+    overrides = [{}, {"study": [*PAIR]}, {"study": ["wikichat", "extractive"]}, {"study": True}]
+    overrides += [{"study": [*PAIR], "system": "extractive"}]
+
+    found = [resolve_channel_settings(file, override, CHANNEL).study for override in overrides]
+    assert found == [(), PAIR, (), (), ()]
 
 
 def test_refusal_names_no_unreadable_corpus() -> None:

@@ -62,6 +62,7 @@ def test_quotation_of_several_claims_is_shown_once() -> None:
 def test_comment_modal_is_valid_and_its_submission_parsed() -> None:
     for language in LANGUAGES:
         assert list(modal(build_comment_modal(7, "down", language))) == []
+        assert list(modal(build_comment_modal(7, "rate", language))) == []
     sent = {
         "custom_id": "footnote:comment:down:7",
         "components": [{"type": 18, "component": {"type": 4, "custom_id": "text", "value": "Wrong."}}],
@@ -72,5 +73,9 @@ def test_comment_modal_is_valid_and_its_submission_parsed() -> None:
     assert parse_comment(sent) == parse_comment(rows) == (7, "down", "Wrong.")
     assert parse_comment({**sent, "components": [chosen, *sent["components"]]}) == (7, "missed", "Wrong.")
     assert parse_comment({"custom_id": "footnote:comment:up:7"}) == (7, "up", "")
+    rated = {"type": 18, "component": {"type": 3, "custom_id": "rating", "values": ["4"]}}
+    form = {"custom_id": "footnote:comment:rate:7", "components": [rated, *sent["components"]]}
+    assert parse_comment(form) == (7, "4", "Wrong.")
+    assert parse_comment({**form, "components": sent["components"]}) is None
     for custom_id in ("footnote:comment:sideways:7", "footnote:comment:up:x", "footnote:about", ""):
         assert parse_comment({**sent, "custom_id": custom_id}) is None

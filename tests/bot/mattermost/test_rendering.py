@@ -15,12 +15,14 @@ from bot.platforms.mattermost.messages import (
     MattermostPost,
     PostMark,
     build_props,
+    build_rating_form,
     escape_markdown,
     read_emoji,
     read_mark,
     render_first,
     render_messages,
 )
+from bot.views.catalog import list_languages
 from bot.views.message_layout import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, View
@@ -94,6 +96,29 @@ def test_buttons_are_signed_and_reactions_are_explained() -> None:
     assert callback.read({**contexts[0], "ticket": 8}) is None
     assert callback.read({**contexts[0], "action": "share"}) is None
     assert Callback("", b"other").read(contexts[0]) is None
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_rating_form_fits_the_servers_limits(language: str) -> None:
+    """The limits are in bytes: `Dialog.IsValid` in server/public/model/integration_action.go."""
+    form = build_rating_form(language, "7:proof")
+
+    assert all(0 < len(text.encode()) <= 24 for text in (form["title"], *(e["display_name"] for e in form["elements"])))
+    assert [option["value"] for option in form["elements"][0]["options"]] == list("543210")
+
+
+def test_form_is_signed_for_its_user_and_channel() -> None:
+    callback = Callback("https://bot.example.com/x", b"secret")
+    sent = {"state": callback.sign_form(7, "u", "c"), "user_id": "u", "channel_id": "c"}
+
+    assert callback.read_form(sent) == 7
+    for change in (
+        {"user_id": "v"},
+        {"channel_id": "d"},
+        {"state": sent["state"].replace("7", "8", 1)},
+        {"state": "x"},
+    ):
+        assert callback.read_form({**sent, **change}) is None
 
 
 @pytest.mark.parametrize(

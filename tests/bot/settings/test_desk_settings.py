@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.setup.init_command import write_starter
+from bot.settings.errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import ChannelValues, LimitSettings
 from pipeline.kit import Limits
@@ -62,6 +63,13 @@ def test_lists_can_be_set_by_variables_as_json(monkeypatch: pytest.MonkeyPatch) 
     assert settings.visible_to == {"docs": ("slack:T1/C1",)}
     assert settings.channel == (ChannelValues(id="discord:G1/C1", corpora=("docs",), ask=("discord:G1/U1",)),)
     assert settings.desk.at_once == 3
+
+
+def test_study_names_two_different_systems() -> None:
+    assert _channel("study = ['wikichat', 'extractive']").systems == ("wikichat", "extractive")
+    for study in ("['wikichat']", "['wikichat', 'wikichat']", "['a', 'b', 'c']"):
+        with pytest.raises(SettingsError, match="must name two different systems"):
+            _channel(f"study = {study}")
 
 
 def test_limits_passed_to_a_system_exclude_the_budgets_of_users() -> None:

@@ -64,6 +64,7 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 def test_comment_and_notice_modals_are_valid_in_every_language(language: str) -> None:
     for modal in (
         build_comment_modal(7, "down", language),
+        build_comment_modal(7, "rate", language, at="C1"),
         build_notice_modal(translate("evidence", language), "Not here.", language),
     ):
         assert checked(modal) == modal
@@ -82,6 +83,10 @@ def test_submitted_comment_is_parsed() -> None:
     ticked = {"missed": {"missed": {"selected_options": [{"value": "missed"}]}}, "comment": {"text": {"value": "Why"}}}
     assert parse_comment({**view, "state": {"values": ticked}}) == (7, "missed", "Why")
     assert parse_comment({"callback_id": "other"}) is None
+    rated = {"rating": {"rating": {"selected_option": {"value": "4"}}}, "comment": {"text": {"value": None}}}
+    form = build_comment_modal(7, "rate", "en")
+    assert parse_comment({**form, "state": {"values": rated}}) == (7, "4", "")
+    assert parse_comment({**form, "state": {"values": {}}}) is None
     assert parse_page_turn("nothing") is None
 
 

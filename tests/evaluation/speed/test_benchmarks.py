@@ -13,7 +13,6 @@ from evaluation.cli import app
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts
 from evaluation.simulated_model.paced_model import run_model_server
-from evaluation.speed.desk_benchmark import DeskLoad, _render, measure_desk
 from evaluation.speed.load_benchmark import TurnLoad, measure_load
 from evaluation.speed.wikipedia_benchmark import compare_tenths, compute_ratios, estimate_english
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
@@ -21,16 +20,6 @@ from pipeline.stages import STAGES
 from storage.language.words import terms
 from tests.evaluation.speed.two_pages import EXAM
 from tests.ingest.sources.dumps import dump, page
-
-
-async def test_desk_answers_once_in_order_during_an_ingest(tmp_path: Path) -> None:
-    (tmp_path / "page.md").write_text("# Quay\n\nThe quay opens at seven.", encoding="utf-8")
-
-    report = await measure_desk(EXAM, DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01), tmp_path)
-
-    assert report["answered"] == 8
-    assert all(report["holds"][name] for name in ("all answered", "none twice", "order in a channel"))
-    assert "take p99 ms" in _render(report)
 
 
 async def test_limits_hold_while_many_turns_run_at_once() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.platforms.discord.components import LABEL, SELECT, nested
+from tests.platforms.discord.components import LABEL, SELECT, TEXT, nested
 from tests.platforms.discord.jsons import interaction_json, message_json
 from tests.platforms.discord.state import BOT, Interaction
 
@@ -63,10 +63,14 @@ def _given(custom_id: str, values: Mapping[str, Any]) -> str:
 
 
 def _part(label: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    if label["type"] == TEXT:
+        return {"type": TEXT, "id": label.get("id", 0)}
     assert label["type"] == LABEL
     field = label["component"]
     if field["type"] == SELECT:
         chosen = [values[name]] if (name := _given(field["custom_id"], values)) else []
+        assert chosen or not field.get("required", True), "a client requires this field"
+        assert {*chosen} <= {option["value"] for option in field["options"]}, "there is no such option"
         filled = {"type": SELECT, "id": field.get("id", 0), "custom_id": field["custom_id"], "values": chosen}
         return {"type": LABEL, "id": label.get("id", 0), "component": filled}
     value = values.get(_given(field["custom_id"], values), field.get("value") or "")

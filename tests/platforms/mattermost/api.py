@@ -12,6 +12,7 @@ MAX_MESSAGE, MAX_PAGE, DEFAULT_PAGE = 16_383, 200, 60
 _EMOJI = frozenset(
     ["octagonal_sign", "mag", "+1", "-1", "thumbsup", "raising_hand", "loudspeaker", "wastebasket", "star", "tada"]
 )
+_EMOJI |= {"zero", "one", "two", "three", "four", "five"}
 """Of the system's emoji those that anybody uses here."""
 _ID = re.compile(r"[a-z0-9]{26}")
 
@@ -219,6 +220,30 @@ async def typing(call: Call) -> Any:
     return {"status": "OK"}
 
 
+async def open_dialog(call: Call) -> Any:
+    """Show a dialog to the user whose trigger this is.
+
+    The limits are those of `Dialog.IsValid` and `DialogElement.IsValid` (server/public/model/integration_action.go), in
+    bytes. The server only logs what exceeds them; this one refuses it.
+    """
+    user = call.server.triggers.get(call.body.get("trigger_id"))
+    if user is None:
+        raise Refusal(400, "interactive_message.decode_trigger_id.base64_decode_failed")
+    dialog = call.body.get("dialog") or {}
+    sizes = [(dialog.get("title", ""), 1, 24), *((one["display_name"], 1, 24) for one in dialog["elements"])]
+    sizes += [(one.get("help_text", ""), 0, 150) for one in dialog["elements"]]
+    names = [one["name"] for one in dialog["elements"]]
+    kinds = {one["type"] for one in dialog["elements"]} <= {"text", "textarea", "select", "radio", "bool"}
+    fits = all(least <= len(text.encode()) <= most for text, least, most in sizes)
+    options = [one for element in dialog["elements"] for one in element.get("options", ())]
+    if not (call.body.get("url") and kinds and fits and len({*names}) == len(names)):
+        raise Refusal(400, "api.context.invalid_body_param.app_error")
+    if not all(one["text"] and one["value"] for one in options):
+        raise Refusal(400, "api.context.invalid_body_param.app_error")
+    call.server.dialogs[user] = call.body
+    return {"status": "OK"}
+
+
 def _check(message: str, props: Any) -> None:
     if not isinstance(message, str) or not isinstance(props, dict):
         raise Refusal(400, "api.context.invalid_body_param.app_error")
@@ -247,6 +272,7 @@ ROUTES: tuple[tuple[str, str, str, Handler], ...] = (
     ("POST", "/reactions", "", react),
     ("DELETE", "/users/{user}/posts/{post}/reactions/{emoji}", "", unreact),
     ("POST", "/users/me/typing", "", typing),
+    ("POST", "/actions/dialogs/open", "", open_dialog),
 )
 """Verb, path, what it does with messages in the words of the contract, and what answers."""
 

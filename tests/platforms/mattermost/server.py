@@ -39,6 +39,11 @@ class FakeMattermost(FakeServer):
     whispered: list[tuple[str, str, str]] = field(default_factory=list)
     """User, channel and text that the user alone was shown for a while."""
 
+    triggers: dict[str, str] = field(default_factory=dict)
+    """The users who pressed a button, by trigger."""
+    dialogs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The dialogs that users have open, as they were requested."""
+
     def __post_init__(self) -> None:
         self.sockets = Sockets(self.state, self.notify)
 

@@ -14,6 +14,7 @@ _ESCAPED = re.compile(r"\\([`*{}\[\]()#+\-.!_>~|]|\\(?!\w))", re.ASCII)
 _STYLE = re.compile(r"(?<!\\)\*+|^> ", re.MULTILINE)
 _MENTION = re.compile(r"(?<!\w)@([a-z0-9][\w.-]*)", re.IGNORECASE)
 _SIGNS = {"🛑": "stop", "🔍": "evidence", "👍": "up", "👎": "down", "🙋": "ask", "📢": "share", "🗑": "retract"}
+_SIGNS |= {"5️⃣": "rate"}
 EMOJI = {
     "stop": "octagonal_sign",
     "evidence": "mag",

@@ -75,7 +75,8 @@ class MattermostWorkspace(Workspace):
     async def _call_back(self, post: Post, integration: dict[str, Any], user: str) -> None:
         """Send a press to the bot, and show the user its response."""
         facts = {"user_id": user, "channel_id": post.channel, "post_id": post.id, "type": "button"}
-        facts |= {"team_id": self.server.state.channels[post.channel].team, "trigger_id": "trigger"}
+        facts |= {"team_id": self.server.state.channels[post.channel].team, "trigger_id": self.server.state.new_id()}
+        self.server.triggers[facts["trigger_id"]] = user
         url = self.server.bot_url + urlsplit(integration["url"]).path
         body = {**facts, "context": integration["context"]}
         async with aiohttp.ClientSession() as http, http.post(url, json=body) as response:
@@ -83,6 +84,31 @@ class MattermostWorkspace(Workspace):
             text = str((await response.json()).get("ephemeral_text", ""))
         if text:
             self.server.whisper(user, post.channel, text)
+
+    def modal(self, user: str) -> str:
+        """Return what the dialog that a user has open shows."""
+        dialog = self.server.dialogs.get(user, {}).get("dialog", {"title": "", "elements": ()})
+        return "\n".join([dialog["title"], *(str(one) for one in dialog["elements"])]).strip()
+
+    async def submit(self, *, user: str, channel: str = GENERAL, forged: str = "", **values: str) -> tuple[int, Any]:
+        """Submit the dialog that a user has open, as the server does, or as `forged` says it was another user.
+
+        Returns the bot's response. A refused dialog stays open.
+        """
+        opened = self.server.dialogs[user]
+        for one in opened["dialog"]["elements"]:
+            value = values.get(one["name"], "")
+            assert value or one.get("optional"), "a client requires this field"
+            assert not one.get("options") or value in {option["value"] for option in one["options"]}
+            assert len(value) <= one.get("max_length", 3_000)
+        facts = {"type": "dialog_submission", "callback_id": "", "state": opened["dialog"]["state"], "cancelled": False}
+        body = {**facts, "user_id": forged or user, "channel_id": channel, "team_id": TEAM, "submission": values}
+        url = self.server.bot_url + urlsplit(opened["url"]).path
+        async with aiohttp.ClientSession() as http, http.post(url, json=body) as response:
+            answer = await response.json() if response.status == 200 else {}
+        if response.status == 200 and not answer.get("error"):
+            del self.server.dialogs[user]
+        return response.status, answer
 
     async def turn_page(self, user: str) -> None:
         """Do nothing: Mattermost shows all pages at once."""

@@ -32,7 +32,8 @@ _FEEDBACK_BUTTONS = shape("feedback_buttons", {"positive_button": _FEEDBACK, "ne
 _LENGTH = kind(int, most=3_000)
 _TEXT_INPUT = shape("plain_text_input", {}, {**_ACTION_ID, "multiline": BOOL, "max_length": _LENGTH})
 _OPTIONS = several(fields({"text": plain(75), "value": string(150)}), 10, 1)
-_INPUTS = {"plain_text_input": _TEXT_INPUT, "checkboxes": shape("checkboxes", {"options": _OPTIONS}, _ACTION_ID)}
+_CHOICES = {name: shape(name, {"options": _OPTIONS}, _ACTION_ID) for name in ("checkboxes", "radio_buttons")}
+_INPUTS = {"plain_text_input": _TEXT_INPUT, **_CHOICES}
 
 # Rich text pings and links only by elements of their own.
 _MARKS = {"style": fields({}, dict.fromkeys(("bold", "italic", "strike", "code", "underline"), BOOL))}
@@ -57,7 +58,7 @@ _SIMPLE: Mapping[str, Check] = {
     "input": shape(
         "input",
         {"label": plain(2_000), "element": typed(_INPUTS)},
-        {"optional": BOOL, **_ID},
+        {"optional": BOOL, "hint": plain(2_000), **_ID},
     ),
 }
 _STATUS = choice("pending", "in_progress", "complete", "error")

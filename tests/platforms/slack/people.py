@@ -136,6 +136,10 @@ class People:
                 ticked = values.pop(element["action_id"], "")
                 chosen = [option for option in element["options"] if option["value"] == ticked]
                 found[block_id] = {element["action_id"]: {"type": element["type"], "selected_options": chosen}}
+            if element["type"] == "radio_buttons":  # an input that is not optional must be filled in
+                picked = values.pop(element["action_id"])
+                (option,) = [option for option in element["options"] if option["value"] == picked]
+                found[block_id] = {element["action_id"]: {"type": element["type"], "selected_option": option}}
         assert not values, f"the view has no {values}"
         return found
 

@@ -32,6 +32,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "input": INPUT,
 }
 
+OPTIONS = [{"text": PLAIN, "value": "1"}]
+GOOD["choice"] = {**INPUT, "element": {"type": "radio_buttons", "action_id": "r", "options": OPTIONS}}
+
 
 def changed(name: str, *path: Any, to: Any) -> dict[str, Any]:
     """Return a good block with something else somewhere in it."""
@@ -71,6 +74,11 @@ def test_modal_refuses_blocks_of_messages(name: str) -> None:
         (changed("context_actions", "elements", 0, "positive_button", to={"text": PLAIN}), "missing required field"),
         (changed("rich_text", "elements", 0, "elements", 1, "url", to="a b"), "must be a valid URL"),
         (changed("rich_text", "elements", 0, to={"type": "text", "text": "x"}), "unsupported type: text"),
+        (changed("choice", "element", "options", to=OPTIONS * 11), "no more than 10 items"),
+        (
+            changed("choice", "element", "options", 0, "text", to={"type": "plain_text", "text": "x" * 76}),
+            "less than 76",
+        ),
         (changed("task_card", "status", to="done"), "must be one of: pending"),
         (changed("task_card", "details", to="x"), "must be an object"),
         *(({"type": kind}, f"unsupported type: {kind}") for kind in ("video", "markdown")),
