@@ -26,9 +26,9 @@ def draw(systems: Sequence[str], seed: str, number: int) -> StudyDraw:
 async def draw_system(app: App, row: QueuedQuestion, systems: Sequence[str]) -> StudyDraw | None:
     """Draw the system that answers a question of a channel that agreed to compare these systems.
 
-    Returns None if there are none, or if the asker left the comparison. Raises `StorageError`.
+    Returns None if the asker left the comparison. Raises `StorageError`.
     """
-    if not systems or await Comparisons(app.audit.database).has_left(row.user):
+    if await Comparisons(app.audit.database).has_left(row.user):
         return None
     agreed = [entry.at for entry in await app.audit.turn(row.channel) if entry.body.get("key") == STUDY and entry.at]
     since = max(agreed, default=datetime.fromtimestamp(0, UTC))
@@ -36,6 +36,6 @@ async def draw_system(app: App, row: QueuedQuestion, systems: Sequence[str]) -> 
     return draw(systems, f"{row.channel} {row.user} {since}", max(asked - 1, 0))
 
 
-def render_study_notice(drawn: StudyDraw | None, language: str) -> str:
+def render_study_notice(drawn: StudyDraw, language: str) -> str:
     """Return the notice above a person's first compared answer; empty for the others."""
-    return translate("study_notice", language) if drawn and not drawn.number else ""
+    return "" if drawn.number else translate("study_notice", language)

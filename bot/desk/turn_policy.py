@@ -252,10 +252,11 @@ class TurnPolicy:
         # between people would be a question about the last answer.
         alone = question.task == "check" or question.unasked
         earlier = () if alone else await recall_conversation(app, platform, question, row)
-        drawn = None if alone or budget.system else await draw_system(app, row, channel.study)
+        compares = channel.study and not (alone or budget.system)
+        drawn = await draw_system(app, row, channel.study) if compares else None
         system = budget.system or (drawn.system if drawn else channel.system)
         chosen = replace(request, earlier=earlier, system=system, tone=channel.tone, effort=channel.effort, study=drawn)
-        notice = budget.notice or render_study_notice(drawn, question.language)
+        notice = render_study_notice(drawn, question.language) if drawn else budget.notice
         scope = await find_searchable_corpora(app, question.asker)
         return TurnPlan(chosen, run, notice, is_readable=partial(self._is_still_readable, scope))
 
