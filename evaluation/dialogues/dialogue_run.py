@@ -114,7 +114,7 @@ class DialogueRun:
             return await write_message(dialogue.topic, persona, talk, prompter.ask)
         except UnreadableReply as error:
             raise EvaluationError(
-                f"No usable user's message: {error}", hint="Start a run with --user stand-in."
+                f"No usable user's message: {error}", hint="Start one with --user stand-in."
             ) from error
 
     async def _reply(self, dialogue: Dialogue, talk: Conversation, user: str, seed: str) -> DialogueTurn:
