@@ -113,9 +113,7 @@ class DialogueRun:
         try:
             return await write_message(dialogue.topic, persona, talk, prompter.ask)
         except UnreadableReply as error:
-            raise EvaluationError(
-                f"No usable user's message: {error}", hint="Start one with --user stand-in."
-            ) from error
+            raise EvaluationError(f"No usable message of the user: {error}", hint="See --user.") from error
 
     async def _reply(self, dialogue: Dialogue, talk: Conversation, user: str, seed: str) -> DialogueTurn:
         variant = parse_variant(dialogue.system)
