@@ -239,6 +239,7 @@ class ClaimSplitter:
 
 NOTHING_REPLY = "NOTHING"  # the reply if no note helps
 EXAMPLE_LANGUAGES = frozenset({"en", "de"})  # of the worked examples, into which weak models drift
+_LEAST_COPIED = 20  # characters of a sentence: shorter ones may be in any note
 _SOURCE_BEHIND = lazy_compile(r"\s*\(from: [^()\n]*(?:\([^()\n]*\))?\)")
 
 
@@ -247,11 +248,13 @@ class DraftSplitter:
 
     A sentence without a mark borrows those of the next, as models often mark only the last sentence from a note; a
     block of code does not. Repeated sentences are skipped, and so are those in the language of a worked example that is
-    none of the `spoken` ones, if these are known.
+    none of the `spoken` ones, if these are known. A sentence without a mark that is copied from one of the `notes` has
+    that note's number.
     """
 
-    def __init__(self, count: int, spoken: frozenset[str] = frozenset()) -> None:
+    def __init__(self, count: int, spoken: frozenset[str] = frozenset(), notes: Sequence[str] = ()) -> None:
         self._splitter = SentenceSplitter(count)
+        self._notes = [" ".join(note.split()) for note in notes]
         self._foreign = EXAMPLE_LANGUAGES - spoken if spoken else frozenset[str]()
         self._held: list[MarkedSentence] = []
         self._seen = set[str]()
@@ -284,15 +287,21 @@ class DraftSplitter:
             if drifts or sentence.text in self._seen or has_delimiter(sentence.text):
                 continue
             self._seen.add(sentence.text)
-            if not sentence.numbers:
+            numbers = sentence.numbers or self._find_copied(sentence.text)
+            if not numbers:
                 self._held.append(sentence)
                 continue
             self._cites = True
             borrowing, self._held = self._held, []
             for held in _drop_nothing(borrowing):
                 whole = held.incomplete or "```" in held.text
-                yield held if whole else replace(held, numbers=sentence.numbers, borrowed=True)
-            yield from _drop_nothing([sentence])
+                yield held if whole else replace(held, numbers=numbers, borrowed=True)
+            yield from _drop_nothing([replace(sentence, numbers=numbers)])
+
+    def _find_copied(self, text: str) -> tuple[int, ...]:
+        if len(text) < _LEAST_COPIED:
+            return ()
+        return tuple(number for number, note in enumerate(self._notes, start=1) if text in note)[:1]
 
 
 def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:

@@ -42,7 +42,7 @@ async def stream_draft(
     """
     kit.tell(DraftStarted(len(findings)))
     template = "answer" if refined or kit.limits.student else "draft"
-    splitter = DraftSplitter(len(findings), list_spoken_languages(context, findings))
+    splitter = split_draft(context, findings)
     facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
     facts |= {"refused": refused, "feedback": feedback, "more": more}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
@@ -54,6 +54,11 @@ def list_spoken_languages(context: TurnContext, findings: Sequence[SourcedFindin
     """Return the languages that a reply may be in: the asker's and those of its notes; empty if the first is unsure."""
     noted = {finding.evidence[0].document.language for finding in findings}
     return frozenset({context.asker_language, *noted} if context.asker_language else ())
+
+
+def split_draft(context: TurnContext, findings: Sequence[SourcedFinding]) -> DraftSplitter:
+    texts = [finding.text for finding in findings]
+    return DraftSplitter(len(findings), list_spoken_languages(context, findings), texts)
 
 
 async def collect_draft(
@@ -82,7 +87,7 @@ async def stream_refinement(
         feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)
         if feedback.good:
             return
-        splitter = DraftSplitter(len(findings), list_spoken_languages(context, findings))
+        splitter = split_draft(context, findings)
         refined = kit.stream("refine", splitter, stage="refine", talk=context.talk, draft=text, feedback=feedback)
         async with close_stream(refined) as sentences:
             async for sentence in sentences:

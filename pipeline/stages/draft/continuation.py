@@ -15,14 +15,13 @@ from pipeline.errors import PipelineError
 from pipeline.extraction.quote_selection import is_contradiction
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
-from pipeline.replies.stage_replies import DraftSplitter
 from pipeline.stages.concurrency import close_stream, open_task_group
 from pipeline.stages.draft.answer_draft import (
     MOSTLY_SAID,
     ReplySpeaker,
     SpokenStream,
-    list_spoken_languages,
     say_draft,
+    split_draft,
     stream_draft,
 )
 from pipeline.stages.findings import (
@@ -181,7 +180,7 @@ async def _collect_second(
     if not late or _disagree(known, late):
         return (), ()
     facts = {"talk": context.talk, "told": tuple(known), "findings": late, "begun": " ".join(written)}
-    splitter = DraftSplitter(len(late), list_spoken_languages(context, late))
+    splitter = split_draft(context, late)
     try:
         stream = kit.stream("continuation", splitter, stage="draft", language=context.language, **facts)
         async with close_stream(stream) as sentences:

@@ -104,6 +104,16 @@ def test_incomplete_sentence_of_a_cut_draft_is_dropped() -> None:
     assert [sentence.text for sentence in sentences] == ["The bell was cast in 1887."]
 
 
+def test_sentence_copied_from_a_note_has_its_number() -> None:
+    """SmolLM2 copies a note with the page it is from, and leaves its number out."""
+    splitter = DraftSplitter(
+        2, notes=("The bell is old.", "Bergen has no parking at all; the light rail stops nearby.")
+    )
+    text = "Bergen has no parking at all; the light rail stops nearby. (from: Offices (2026-01-08))"
+    (sentence,) = (*splitter.feed(text), *splitter.close())
+    assert (sentence.text, sentence.numbers) == (text[:58], (2,))
+
+
 def test_incomplete_verdict_of_a_cut_reply_is_dropped() -> None:
     splitter = VerdictSplitter(2, 12)
     rulings = (*splitter.feed("1. SUPPORTS [2]\n2. SUPPORTS [1"), *splitter.close(cut=True))

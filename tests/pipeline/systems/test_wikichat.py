@@ -333,7 +333,7 @@ class TestReplies:
         assert outcome.answer.withheld == 1
 
     async def test_draft_without_marks_is_requested_once_more(self, run: Run) -> None:
-        drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
+        drafts = ["The lighthouse is from 1887.", "Skarholm lighthouse was built in 1887 [1]."]
         outcome, llm = await run(QUESTION, {**BUILT, "draft": drafts})
         assert len(answered(outcome)) == 1
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
