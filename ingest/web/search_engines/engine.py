@@ -14,6 +14,7 @@ import httpx
 
 from ingest.types import EMPTY, SourceUnavailable
 from ingest.web.http_reply import AccessDenied, parse_json_object
+from ingest.web.search_engines.wiki_address import parse_wiki_address
 from ingest.web.web_client import QueryParams, RequestPolicy, WebClient, WebResponse, is_web_address
 from storage.types import QueryTime
 
@@ -87,7 +88,7 @@ class SearxngEngine:
             hint = 'Add "json" to search.formats in its settings.yml, or check api_key in [search_engine].'
             raise SourceUnavailable(str(error), hint=hint) from error
         body = read_reply(reply, self.name)
-        addresses = list_addresses(body.get("results"), count)
+        addresses = list_addresses([*list_articles(body.get("infoboxes")), *_as_list(body.get("results"))], count)
         silent = body.get("unresponsive_engines")
         if not addresses and silent:
             hint = "Check its statistics, or enable other engines in it."
@@ -159,10 +160,22 @@ def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
     return body
 
 
+def list_articles(boxes: object) -> list[Mapping[str, Any]]:
+    """Return as results the Wikipedia articles that have SearXNG's infoboxes; by default, it lists them nowhere else.
+
+    It makes one if an article has the query as its title (`display_type` in its wikipedia.py; `id` is the address).
+    """
+    named = (box.get("id") for box in _as_list(boxes) if isinstance(box, Mapping))
+    return [{"url": url} for url in named if isinstance(url, str) and parse_wiki_address(url)]
+
+
+def _as_list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
 def list_addresses(results: object, count: int) -> tuple[str, ...]:
     """Return the valid web addresses among the results, each once. Pure."""
-    listed: Sequence[Any] = results if isinstance(results, list) else ()
-    named = (result.get("url") for result in listed if isinstance(result, Mapping))
+    named = (result.get("url") for result in _as_list(results) if isinstance(result, Mapping))
     return tuple(dict.fromkeys(filter(None, map(normalize_address, named))))[:count]
 
 

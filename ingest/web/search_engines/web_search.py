@@ -6,10 +6,11 @@ the next one in the engine's order. If no page can be read, that counts as a fai
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -21,6 +22,7 @@ from ingest.types import EMPTY, Page, SourceUnavailable, UnreadableDocument
 from ingest.web.http_reply import format_url
 from ingest.web.public_network import PrivateAddress, PublicTransport, Resolve, resolve_host
 from ingest.web.search_engines.engine import SearchEngine
+from ingest.web.search_engines.page_beginning import count_tokens
 from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page, warm_up
 from ingest.web.web_client import QueryParams, RequestPolicy, WebClient
 from storage.clock import Clock, utc_now
@@ -28,10 +30,14 @@ from storage.database.worker_threads import ThreadPool
 from storage.types import WEB_PREFIX, Document, Hit, QueryTime
 
 T = TypeVar("T")
+FindLocal = Callable[[str], Awaitable[tuple[Hit, ...]]]
+"""Returns the passages of the page at an address from a corpus that the asker may read; empty if it is in none."""
 MOST_PAGES = 10  # of one search
 SPARE = 2  # addresses requested for each page to read, as some cannot be read
 PATIENCE = 3  # a page's server must answer within this fraction of the seconds: 1/3
 RECENT_SECONDS, MOST_RECENT = 60.0, 64
+REST_SECONDS = 30.0  # how long searches that need not succeed leave out an engine that failed
+FAIR_SECONDS = 1.0  # a search that had less time says nothing about its engine
 _THREADS = 16
 _OUTAGE_HINT = "Ask again; if it keeps failing, check that this machine can reach the web."
 
@@ -67,6 +73,7 @@ class WebSearch:
         self._clients = set[WebClient]()
         self._hosts = WeakValueDictionary[str, asyncio.Lock]()
         self._recent = dict[str, tuple[float, Page | Exception]]()  # by address: when it expires, and the result
+        self._rests_until = 0.0
 
     def __enter__(self) -> Self:
         self._fetching = self._stack.enter_context(ThreadPool("web search", threads=_THREADS))
@@ -81,31 +88,45 @@ class WebSearch:
         self._stack.close()
 
     async def search(
-        self, query: str, pages: int, skip: Collection[str] = (), time: QueryTime = None
+        self,
+        query: str,
+        pages: int,
+        skip: Collection[str] = (),
+        time: QueryTime = None,
+        *,
+        local: FindLocal | None = None,
+        seconds: float | None = None,
     ) -> tuple[Hit, ...]:
         """Return passages from the beginnings of up to `pages` pages, in the engine's order; skip addresses in `skip`.
 
-        Pages of another time than `time` follow only if the engine knows fewer of that time.
+        Pages of another time than `time` follow only if the engine knows fewer of that time. A page that is in a corpus
+        is not fetched: `local` finds it. With `seconds`, the search need not succeed: it ends earlier, and an engine
+        that has just failed is not asked.
 
         Raises:
             SourceUnavailable: The engine failed, or none of the pages that it found can be read.
         """
-        pages = min(pages, MOST_PAGES)
-        deadline = asyncio.get_running_loop().time() + self._bounds.seconds
+        pages, now = min(pages, MOST_PAGES), asyncio.get_running_loop().time()
+        if seconds is not None and now < self._rests_until:
+            message = f"The search engine {self._engine.name} failed less than {REST_SECONDS:g} seconds ago."
+            raise SourceUnavailable(message, hint=_OUTAGE_HINT)
+        deadline = now + (self._bounds.seconds if seconds is None else min(seconds, self._bounds.seconds))
         # Started during the engine's search, because starting a process takes longer than reading a page.
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
         warming.add_done_callback(_note_failed_start)
         limits = self._engine.limit_time(time, self._now().date())
-        named = await self.find(query, SPARE * pages, limits)
+        named = await self._ask_engine(query, SPARE * pages, limits, deadline)
         if limits and len(named) < pages:
-            named += await self.find(query, SPARE * pages)
+            named += await self._ask_engine(query, SPARE * pages, EMPTY, deadline)
         candidates = enumerate(url for url in dict.fromkeys(named) if url not in skip)
         read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
 
         async def fill_place() -> None:
             for place, url in candidates:
                 try:
-                    read[place] = await self._read(url, 1 / (place + 1), skip)
+                    stored = await local(url) if local else ()
+                    found = self._shorten(stored) if stored else await self._read(url, skip)
+                    read[place] = tuple(replace(hit, score=1 / (place + 1)) for hit in found)
                 except Exception as error:  # noqa: BLE001 - no error of one page may affect the others
                     _log_skipped(url, error)
                     outages.extend([error] * isinstance(error, SourceUnavailable))
@@ -126,20 +147,34 @@ class WebSearch:
 
     async def find(self, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         """Return the addresses that the engine finds. Raises `SourceUnavailable`."""
+        deadline = asyncio.get_running_loop().time() + self._bounds.seconds
+        return await self._ask_engine(query, count, limits, deadline)
+
+    async def _ask_engine(self, query: str, count: int, limits: QueryParams, deadline: float) -> tuple[str, ...]:
         client, name = self._engine.open_client(), self._engine.name
+        begun = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._bounds.seconds):
+            async with asyncio.timeout_at(deadline):
                 return await self._fetch(client, partial(self._engine.find, client, query, count, limits))
+        except SourceUnavailable:
+            self._rests_until = begun + REST_SECONDS
+            raise
         except TimeoutError as error:
-            hint = "Check that it is running, or raise seconds in [search_engine] if it is slow."
+            self._rests_until = begun + REST_SECONDS * (deadline - begun >= FAIR_SECONDS)
+            hint = "Check that it is running, or raise seconds or wait_seconds in [search_engine] if it is slow."
             raise SourceUnavailable(f"The search engine {name} did not answer in time.", hint=hint) from error
 
-    async def _read(self, url: str, score: float, skip: Collection[str]) -> tuple[Hit, ...]:
+    def _shorten(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Return the first passages of a page, with at most as many tokens as are read of others, but at least one."""
+        sizes = accumulate(count_tokens(hit.passage.text) for hit in hits)
+        return hits[: max(1, sum(size <= self._bounds.page_tokens for size in sizes))]
+
+    async def _read(self, url: str, skip: Collection[str]) -> tuple[Hit, ...]:
         page = await self._load(url)
         if page.url in skip:
             raise UnreadableDocument("redirects to a page that was forgotten")
         document = Document(self.corpus, page.url, page.title, page.url, page.revision, page.date, page.language)
-        return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
+        return tuple(Hit(passage, document, 0.0) for passage in split_page(self.corpus, page.url, page))
 
     async def _load(self, url: str) -> Page:
         """Return a page. Concurrent searches share one request for it, even if the request fails."""

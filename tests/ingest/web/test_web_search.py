@@ -15,7 +15,7 @@ from ingest.types import Block, Page, Section, SourceUnavailable
 from ingest.web.search_engines.engine import ENGINES, EngineAccess, list_addresses, normalize_address
 from ingest.web.search_engines.page_beginning import count_tokens, take_beginning
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
-from storage.types import Hit, PassageKind, QueryTime
+from storage.types import Document, Hit, Passage, PassageKind, QueryTime
 from tests.ingest.servers.search_engines import KEY, Engine, SameProcess, limited
 from tests.ingest.servers.web import Answer, Request, WebServer, serve
 
@@ -314,6 +314,54 @@ async def test_unreachable_pages_are_an_outage() -> None:
     engine = Engine("searxng", ["/1"])
     with searching(engine, lambda _: Answer(503)) as (web, _), pytest.raises(SourceUnavailable):
         await web.search("pages", 2)
+
+
+async def test_failed_engine_is_left_out_for_a_while_by_searches_that_need_not_succeed() -> None:
+    engine = Engine("searxng", ["/1"], [Answer(400)])
+    with searching(engine, {"/1": page("One.")}) as (web, _):
+        for match in ("HTTP 400", "failed less than"):
+            with pytest.raises(SourceUnavailable, match=match):
+                await web.search("kites", 1, seconds=3.0)
+        assert engine.queries == []
+        assert texts(await web.search("kites", 1)) == ["One."]
+
+
+async def test_engine_without_a_fair_time_is_asked_again() -> None:
+    engine = Engine("searxng", ["/1"], [Answer(200, b"{}", sent=1, stalls=True)])
+    with searching(engine, {"/1": page("One.")}) as (web, _):
+        with pytest.raises(SourceUnavailable, match="in time"):
+            await web.search("kites", 1, seconds=0.2)
+        assert texts(await web.search("kites", 1, seconds=3.0)) == ["One."]
+
+
+ARTICLE = "https://en.m.wikipedia.org/wiki/Kite#Flight"
+
+
+async def test_page_of_a_corpus_is_not_fetched_and_has_its_beginning_read() -> None:
+    document = Document("wikipedia", "12", "Kite", "https://en.wikipedia.org/wiki/Kite", "100")
+    beginning = ("A kite flies. " * 40, "It needs wind. " * 40, "It falls. " * 40)
+    stored = [
+        Hit(Passage(str(place), "wikipedia", "12", "", text, place, ""), document, 0.0)
+        for place, text in enumerate(beginning)
+    ]
+    asked = list[str]()
+
+    async def local(url: str) -> tuple[Hit, ...]:
+        asked.append(url)
+        return tuple(stored) if "wikipedia" in url else ()
+
+    engine = Engine("searxng", ["/1", ARTICLE])
+    with searching(engine, {"/1": page("One.")}) as (web, pages):
+        hits = await web.search("kites", 2, local=local)
+        assert texts(hits) == ["One.", *beginning[:1]]
+        assert (hits[1].document, hits[1].score) == (document, 0.5)
+        assert asked == [f"{pages.url}/1", ARTICLE.partition("#")[0]]
+
+
+async def test_articles_in_infoboxes_of_searxng_come_first() -> None:
+    boxes = [ARTICLE, "https://www.wikidata.org/wiki/Q42962"]
+    with searching(Engine("searxng", ["/1"], boxes=boxes), {}) as (web, pages):
+        assert await web.find("kites", 5) == (ARTICLE.partition("#")[0], f"{pages.url}/1")
 
 
 async def test_cancelled_search_leaves_nothing_running() -> None:
