@@ -45,9 +45,19 @@ class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
         ...
 
     async def search(
-        self, query: str, pages: int, skip: Collection[str] = (), time: QueryTime = None
+        self,
+        query: str,
+        pages: int,
+        skip: Collection[str] = (),
+        time: QueryTime = None,
+        *,
+        local: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
+        seconds: float | None = None,
     ) -> tuple[Hit, ...]:
-        """Return passages of at most `pages` pages, without those to `skip`. Raises `SourceUnavailable`."""
+        """Return passages of at most `pages` pages, without those to `skip`. Raises `SourceUnavailable`.
+
+        A page that `local` finds is not fetched. With `seconds`, the search ends early, and need not succeed.
+        """
         ...
 
 

@@ -195,6 +195,7 @@ class TurnResult:
     pinned: PinMark | None = None  # set if a pinned answer was shown and no system was run
     effort: Effort | None = None  # how much was done for an answer; None for a check, or if none was started
     quoted_because: Failure | None = None  # why the model did not answer, so that only quotations were looked for
+    web_fault: Failure | None = None  # why the web was not searched next to the corpora
     query: SearchQuery | None = None  # that the model wrote, otherwise that of the first search
     study: StudyDraw | None = None  # set if the answer is part of a blind comparison
 

@@ -15,7 +15,8 @@ from random import Random
 from bot import read_version
 from bot.answering.turn_record import read_versions
 from bot.app import App, Records, SettingsSource, WebCorpus
-from bot.settings.tables.settings_tables import SearchEngineSettings, Settings
+from bot.settings.tables.search_settings import SearchEngineSettings
+from bot.settings.tables.settings_tables import Settings
 from pipeline.gate import Verify
 from pipeline.kit import Supports
 from pipeline.llm.model import BudgetMeter

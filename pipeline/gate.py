@@ -41,7 +41,7 @@ from pipeline.types import (
     Support,
     Usage,
 )
-from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step, Verdict, is_web_corpus
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +127,8 @@ class Recorder:
 
     @property
     def engine(self) -> Search | None:
-        """The web search of the turn. Its passages go into the record in full, as they are stored nowhere else."""
-        return partial(self._record, self.web, kept=True) if self.web else None
+        """The web search of the turn. Web pages go into the record in full, as they are stored nowhere else."""
+        return partial(self._record, self.web) if self.web else None
 
     async def add(self, text: str, hits: Sequence[Hit]) -> None:
         """Record these hits as if a search for the text had found them."""
@@ -138,8 +138,8 @@ class Recorder:
 
         await self._record(fetch, SearchQuery(text), len(hits))
 
-    async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
-        """Search, and record the search; if `kept`, with the new passages, which are stored nowhere else."""
+    async def _record(self, search: Search, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        """Search, and record the search, with new passages of web pages."""
         self.report(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
@@ -149,8 +149,8 @@ class Recorder:
             raise
         # A recorded hit's corpus decides who may see it, and its document shows if it has been erased since.
         recorded = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
-        new = tuple(hit for hit in hits if hit.passage.id not in self._found)
-        self._note(query, k, began, {"hits": recorded} | ({"kept": new} if kept else {}))
+        new = [hit for hit in hits if is_web_corpus(hit.passage.corpus) and hit.passage.id not in self._found]
+        self._note(query, k, began, {"hits": recorded} | ({"kept": tuple(new)} if new else {}))
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
         self.report(PassagesFound("" if query.unchecked else query.text, hits))

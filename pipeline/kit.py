@@ -39,6 +39,11 @@ Rerank = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 """Returns the log-odds of each passage or sentence to answer a question; empty if nothing is reranked."""
 
 
+async def keep_own(query: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    del query
+    return tuple(hits)
+
+
 class Supports(Protocol):
     """The local check: decides without a model server whether the cited passages, read in full, support a sentence.
 
@@ -180,6 +185,8 @@ class Kit:
     corpora: int = 1  # how many corpora are in the turn's scope
     engine: Search | None = None
     """The search engine of the scope, whose `k` counts pages; None if the corpora are searched instead."""
+    with_web: Callable[[str, Sequence[Hit]], Awaitable[tuple[Hit, ...]]] = keep_own
+    """Returns hits for a query and the web passages of the turn in one ranking; only the hits if there are none."""
     demos: Demos = NO_DEMOS
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows a quotation from a found page until there is an answer; returns whether it is shown."""

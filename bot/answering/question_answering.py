@@ -133,7 +133,10 @@ async def _close_turn(
     seconds: float,
 ) -> TurnResult:
     """Record the end of a turn, and return its result."""
+    if tools.web:
+        await tools.web.close()
     gate, recorder, question, failure = tools.gate, tools.recorder, turn.talk.question, outcome.failure
+    fault = tools.web.fault if tools.web and not failure else None
     answer = gate.answer(outcome.status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
     usage = recorder.usage
     text = render_failure(outcome.status, failure, question.language) if failure else render(answer, question)
@@ -151,6 +154,7 @@ async def _close_turn(
         effort=turn.effort,
         quoted_because=outcome.quoted_because,
         study=None if outcome.pinned else turn.request.study,
+        web_fault=Failure(fault.kind, str(fault), fault.hint) if fault else None,
     )
     entries = build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken)
     await app.audit.append(*entries)

@@ -1,7 +1,8 @@
 """Build the tools of one turn, and run its system with them.
 
-A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: the web
-corpus exists while a search engine is configured, and each of its pages exists until it is forgotten.
+A turn searches the corpora of its scope, and the web if that is in its scope: alone in `search-engine`, or next to the
+corpora (`web_beside`). The manifest lists no web pages: the web corpus exists while a search engine is configured, and
+each of its pages exists until it is forgotten.
 
 This module converts the expected errors of a turn to outcomes. Other errors are bugs: `question_answering` records and
 raises them.
@@ -21,6 +22,7 @@ from bot.access import find_forgotten_documents
 from bot.answering.example_pool import load_demos
 from bot.answering.introduction import introduce
 from bot.answering.pinned_answers import say_pinned
+from bot.answering.web_beside import WebBeside, find_pages, find_stored_article, rank_with_web
 from bot.app import App
 from bot.types import Failure, PinMark, TaskKind, TurnRequest
 from bot.views.catalog import find_apology
@@ -62,7 +64,7 @@ from pipeline.types import CitedSentence, Conversation, Event, Status
 from storage.errors import StorageError, contain_panics
 from storage.language.words import words
 from storage.manifest import Manifest
-from storage.types import Document, Hit, LogEntry, SearchQuery, is_web_corpus
+from storage.types import Document, DocumentId, Hit, LogEntry, SearchQuery, is_web_corpus
 
 EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors that are not bugs
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
@@ -103,6 +105,7 @@ class TurnTools:
     gate: Gate
     recorder: Recorder
     deadline: float  # of model calls, on `time.monotonic()`
+    web: WebBeside | None = None  # the web search next to the corpora, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,9 @@ class Outcome:
 def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
     """Build the tools of a turn, and start its time limit. `supports` is its local check; `tell` gets its events."""
     deadline = time.monotonic() + MODEL_SHARE * turn.limits.seconds
-    recorder = Recorder(build_search(app, turn.scope), report=tell, web=build_web_search(app, turn.scope))
+    web, versions = _build_beside(app, turn), dict[DocumentId, Document]()
+    search, pages = build_search(app, turn.scope, versions), build_web_search(app, turn.scope, web, versions)
+    recorder = Recorder(web.join(search) if web else search, report=tell, web=pages)
     seen = Conversation(turn.talk.turns[-turn.limits.turns :])
     random = Random(turn.request.seed or turn.id)  # noqa: S311 - sampling, not secrets
     find_forgotten = partial(find_forgotten_documents, app.manifest)
@@ -139,7 +144,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         busy=model.busy,
         search=recorder.search,
         corpora=sum(not is_web_corpus(name) for name in turn.scope),
-        engine=recorder.engine,
+        engine=None if web else recorder.engine,
         compare=app.passages.compare,
         demos=demos,
         rerank=no_reranking if turn.effort == "quick" and not turn.limits.one_call else remember_scores(app.rerank),
@@ -156,7 +161,22 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         random=random,
         run_in_thread=app.passages.threads.think.run,
     )
-    return TurnTools(kit, gate, recorder, deadline)
+    if web:
+        web.connect(partial(find_pages, turn.talk, replace(kit, engine=recorder.engine)))
+        kit = replace(kit, with_web=partial(rank_with_web, web, turn.talk.question, kit))
+    return TurnTools(kit, gate, recorder, deadline, web)
+
+
+def _build_beside(app: App, turn: PreparedTurn) -> WebBeside | None:
+    """Return the web search next to the corpora; None if the settings or the turn exclude it.
+
+    A system without a model cannot write a query that is safe to send, and a check compares a claim with the corpora.
+    """
+    engine = app.settings.search_engine
+    may_read = app.web is not None and app.web.corpus in turn.scope
+    writes = app.llm is not None and bool(turn.system.calls) and not turn.limits.one_call
+    both = engine.every_system and may_read and writes and turn.task == "ask"
+    return WebBeside(engine.wait_seconds) if both else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +277,7 @@ async def _run_guarded(app: App, turn: PreparedTurn, tools: TurnTools, system: S
         return Outcome(*classify_error(error, talk.question.language, seconds=turn.limits.seconds, late=late))
 
 
-def build_search(app: App, scope: Sequence[str]) -> Search:
+def build_search(app: App, scope: Sequence[str], versions: dict[DocumentId, Document] | None = None) -> Search:
     """Return the search of one turn in the ingested corpora of its scope."""
     corpora = tuple(name for name in scope if not is_web_corpus(name))
 
@@ -265,28 +285,40 @@ def build_search(app: App, scope: Sequence[str]) -> Search:
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         return await app.passages.search(query.text, corpora, k)
 
-    return snapshot_search(search)
+    return snapshot_search(search, versions)
 
 
-def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
-    """Return the web search of one turn; None if the web is not in its scope. It takes passages of `k` pages."""
+def build_web_search(
+    app: App,
+    scope: Sequence[str],
+    beside: WebBeside | None = None,
+    versions: dict[DocumentId, Document] | None = None,
+) -> Search | None:
+    """Return the web search of one turn; None if the web is not in its scope. It takes passages of `k` pages.
+
+    Wikipedia articles are taken from the scope's corpora if these have them.
+    """
     web, manifest = app.web, app.manifest
     if web is None or web.corpus not in scope:
         return None
+    corpora = [name for name in scope if not is_web_corpus(name)]
 
     @_report_outages
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        return await web.search(query.text, k, await manifest.forgotten(web.corpus), query.time)
+        skip, seconds = await manifest.forgotten(web.corpus), beside.seconds_left if beside else None
+        local = partial(find_stored_article, app.passages, corpora, query.time)
+        return await web.search(query.text, k, skip, query.time, local=local, seconds=seconds)
 
-    return snapshot_search(search)
+    return snapshot_search(search, versions)
 
 
-def snapshot_search(search: Search) -> Search:
+def snapshot_search(search: Search, shared: dict[DocumentId, Document] | None = None) -> Search:
     """Wrap a turn's search so that it returns each document in one version only.
 
-    This is the version of the document's first hit; later hits in other versions are dropped.
+    This is the version of the document's first hit; later hits in other versions are dropped. Searches of one turn
+    have `shared` versions.
     """
-    versions: dict[tuple[str, str], Document] = {}
+    versions = {} if shared is None else shared
 
     async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         hits = await search(query, k)

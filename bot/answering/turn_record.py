@@ -29,7 +29,7 @@ from storage.indexes.embedding import CROSS_ENCODER_SHA256
 from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, SearchQuery, Step
 
 INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
-_OPTIONAL = ("effort", "pinned", "quoted_because", "study")  # fields of a result that are recorded only if set
+_OPTIONAL = ("effort", "pinned", "quoted_because", "web_fault", "study")  # fields of a result, recorded only if set
 
 
 def read_versions(embedder: str) -> Mapping[str, str]:

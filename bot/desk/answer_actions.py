@@ -97,9 +97,10 @@ class AnswerActions:
             cited = [citation for result in results for citation in result.answer.citations if citation.corpus in here]
             documents = {(citation.corpus, citation.document) for citation in cited}
             gone = await find_forgotten_documents(self._app.manifest, documents)
-            pages = _list_pages(citation for citation in cited if (citation.corpus, citation.document) not in gone)
+            shown = [citation for citation in cited if (citation.corpus, citation.document) not in gone]
             # The question's language is not revealed to users who see nothing else of it.
-            language = language or (turns[-1].language if pages else "") or "en"
+            language = language or (turns[-1].language if shown else "") or "en"
+            pages = _list_pages(shown, language)
             text = "" if pages else translate("sources_none", language)
             return EvidenceView(translate("sources_heading", language), "", (), pages, text)
 
@@ -297,12 +298,12 @@ async def remove_notes(
     return messages
 
 
-def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
+def _list_pages(citations: Iterable[Citation], language: str) -> tuple[ShownSource, ...]:
     """Return each cited page once, by its first citation, renumbered and without quotation."""
     first: dict[tuple[str, str], Citation] = {}
     for citation in citations:
         first.setdefault((citation.corpus, citation.document), citation)
-    sources = map(build_cited_source, first.values())
+    sources = (build_cited_source(citation, language) for citation in first.values())
     return tuple(replace(source, number=number, quote="") for number, source in enumerate(sources, start=1))
 
 

@@ -7,10 +7,10 @@ from functools import cache
 from importlib import resources
 from types import MappingProxyType
 
-from bot.types import Failure
+from bot.types import Failure, TurnResult
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.language.lazy_pattern import lazy_compile
-from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
+from storage.types import CheckedClaim, Citation, Verdict, VerdictReason, is_web_corpus
 
 
 def translate(message_id: str, language: str, **facts: object) -> str:
@@ -67,6 +67,17 @@ def render_only_quoted(why: Failure | None, language: str) -> str:
         return ""
     sentence, quoted = find_apology(why.kind, language), translate("only_quoted", language)
     return f"{sentence}{'' if sentence.endswith('。') else ' '}{quoted}".strip()
+
+
+def render_notices(done: TurnResult, language: str) -> tuple[str, ...]:
+    """Return the lines above an answer that lacks something: its model failed, or the web could not be searched."""
+    web = translate("web_unsearched", language) if done.web_fault else ""
+    return tuple(filter(None, (render_only_quoted(done.quoted_because, language), web)))
+
+
+def render_origin(corpus: str, revision: str, language: str) -> str:
+    """Return that a page is from the web, and when it was read, as its revision says; empty for own pages."""
+    return translate("from_web", language, day=revision.rpartition(" ")[2]) if is_web_corpus(corpus) else ""
 
 
 def render_left_out(withheld: int, total: int, language: str) -> str:

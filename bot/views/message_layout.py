@@ -213,6 +213,7 @@ def _build_location(source: ShownSource, zone: tzinfo) -> Group:
     details = (
         f" › {section}" if section else "",
         f" · {source.date.astimezone(zone).date().isoformat()}" if source.date else "",
+        f" · {source.origin}" if source.origin else "",
         f" ({shown})" if shown and not url and title != shown else "",
     )
     return (TextRun(title, TextStyle.TITLE, url), *(TextRun(detail, TextStyle.DETAIL) for detail in details if detail))

@@ -73,6 +73,7 @@ class ShownSource:
     date: datetime | None = None
     url: str = ""
     quote: str = ""  # the quoted passage, if it is shown
+    origin: str = ""  # that it is a page of the web, and when it was read; empty for the team's own pages
 
 
 @dataclass(frozen=True, slots=True)

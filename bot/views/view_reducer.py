@@ -9,7 +9,14 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bot.types import PinMark, StudyDraw, TurnResult
-from bot.views.catalog import list_asked_claims, render_left_out, render_only_quoted, render_reason, translate
+from bot.views.catalog import (
+    list_asked_claims,
+    render_left_out,
+    render_notices,
+    render_origin,
+    render_reason,
+    translate,
+)
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (
     Button,
@@ -99,18 +106,18 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
     answered = answer.status is Status.ANSWERED
     sentences = _show_sentences(answer.sentences) if answered else ()
     near = answer.nearest if answer.status is Status.ABSTAINED else ()
-    nearest = tuple(_page_source(hit.passage, hit.document) for hit in near)
+    nearest = tuple(_page_source(hit.passage, hit.document, language) for hit in near)
     total = len(sentences) + answer.withheld
     return View(
         view.ticket,
         language,
-        notice="\n".join(filter(None, (view.notice, render_only_quoted(result.quoted_because, language)))),
+        notice="\n".join(filter(None, (view.notice, *render_notices(result, language)))),
         collapsed=render_pin(result.pinned, language)
         or ("" if result.study else _summarize_claims(answer.claims, language)),
         text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
-        sources=tuple(replace(build_cited_source(citation), quote="") for citation in answer.citations)
+        sources=tuple(replace(build_cited_source(citation, language), quote="") for citation in answer.citations)
         if answered
         else (),
         nearest_label=translate("nearest", language) if nearest else "",
@@ -133,7 +140,7 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
     if not claims:
         return shown
     citations = result.answer.citations
-    sources = tuple(map(build_cited_source, citations))
+    sources = tuple(build_cited_source(citation, view.language) for citation in citations)
     judgements = tuple(_show_verdict(claim, citations, view.language) for claim in claims)
     return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
@@ -176,7 +183,7 @@ def _show_quote(view: View, evidence: Evidence) -> View:
     """Show a quotation, unless a sentence of the answer is already shown."""
     if view.sentences:
         return view
-    quote = _page_source(evidence.passage, evidence.document, quote=evidence.text)
+    quote = _page_source(evidence.passage, evidence.document, view.language, quote=evidence.text)
     return replace(view, quote=quote, quote_label=translate("quote_meanwhile", view.language))
 
 
@@ -231,8 +238,9 @@ def _show_sentence(sentence: AnsweredSentence, before: tuple[AnsweredSentence, .
     return replace(sentence, note="") if again else sentence
 
 
-def _page_source(passage: Passage, document: Document, *, quote: str = "") -> ShownSource:
-    return ShownSource(0, document.title, passage.section, document.date, document.url, quote)
+def _page_source(passage: Passage, document: Document, language: str, *, quote: str = "") -> ShownSource:
+    origin = render_origin(document.corpus, document.revision, language)
+    return ShownSource(0, document.title, passage.section, document.date, document.url, quote, origin)
 
 
 def show_restart(view: View) -> View:
@@ -258,19 +266,20 @@ def build_evidence_view(
 
     `passages` are the other passages that its claims name, by id, as they are now; missing ones are not shown.
     """
-    cited = {citation.passage_id: build_cited_source(citation) for citation in result.answer.citations}
-    known = {key: _page_source(*row, quote=row[0].text) for key, row in passages.items()} | cited
+    cited = {citation.passage_id: build_cited_source(citation, language) for citation in result.answer.citations}
+    known = {key: _page_source(*row, language, quote=row[0].text) for key, row in passages.items()} | cited
     items = tuple(_build_evidence_items(result.answer.claims, known, language))
     quoted = {source.number for item in items for source in item.sources if source.quote}
-    sources = map(build_cited_source, result.answer.citations)
+    sources = [build_cited_source(citation, language) for citation in result.answer.citations]
     shown = tuple(replace(source, quote="") if source.number in quoted else source for source in sources)
     text = "" if items or shown else translate("evidence_none", language)
     return EvidenceView(translate("evidence", language), question, items, shown, text)
 
 
-def build_cited_source(citation: Citation) -> ShownSource:
+def build_cited_source(citation: Citation, language: str) -> ShownSource:
     """Return a citation as a source to show, with the quotation that supports the answer."""
-    return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
+    named = citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote
+    return ShownSource(*named, render_origin(citation.corpus, citation.revision, language))
 
 
 def _build_evidence_items(

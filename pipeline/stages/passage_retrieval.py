@@ -13,7 +13,7 @@ from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_day
 from pipeline.stages.passage_order import MOST_READ, order_by_logits, read_passages
 from pipeline.stages.question_analysis import read_as_query, resolve_question
-from pipeline.stages.turn_context import TurnContext, drop_copies
+from pipeline.stages.turn_context import TurnContext, add_web, drop_copies
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
 from storage.types import Evidence, Hit, SearchQuery
@@ -91,13 +91,8 @@ def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
     """Return the `k` passages that best fit a query and its time. The search's first hit is always among them."""
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
-    return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
-
-
-def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Return the first `k` of a ranking. If the nearest hit is not among them, it replaces the last one."""
-    best = tuple(ranked[:k])
-    return best if not nearest or nearest[0] in best else (*best[: k - 1], nearest[0])
+    best = rank_by_time(hits, query)[:k]
+    return best if not hits or hits[0] in best else (*best[: k - 1], hits[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit, more: int = 0) -> tuple[Hit, ...]:
@@ -167,8 +162,8 @@ class PassageReader:
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return findings for the question; None if it does not ask for a fact. Raises `PipelineError`."""
-        plain = find_plain_query(self.context, self.kit)
-        if plain:
+        self.context = await add_web(self.context, self.kit)
+        if plain := find_plain_query(self.context, self.kit):
             hits = await retrieve_for_query(self.context, plain, self.kit)
             if findings := await self._summarise_unread(plain, hits):
                 return findings

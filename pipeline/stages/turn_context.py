@@ -65,6 +65,11 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     return replace(context, library_language=library, found=hits, nearest=nearest)
 
 
+async def add_web(context: TurnContext, kit: Kit) -> TurnContext:
+    """Return the context with the passages of the web among the nearest."""
+    return replace(context, nearest=await kit.with_web(context.search_query, context.nearest))
+
+
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:
     """Return the language of most passages if few are in the asker's language; empty otherwise, or if unsure."""
     languages = Counter(hit.document.language for hit in hits if hit.document.language)

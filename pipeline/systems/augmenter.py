@@ -16,7 +16,7 @@ from pipeline.stages.augmentation.policies import choose_act, read_signs
 from pipeline.stages.augmentation.working_memory import Act, WorkingMemory, open_memory
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
-from pipeline.stages.turn_context import prepare_context
+from pipeline.stages.turn_context import add_web, prepare_context
 from pipeline.types import Conversation, Status
 from storage.types import Step
 
@@ -27,8 +27,9 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    memory = decide_first(open_memory(context, kit.limits.looked_up), kit)
     async with show_interim_quote(talk, context.found, kit):
+        context = await add_web(context, kit)
+        memory = decide_first(open_memory(context, kit.limits.looked_up), kit)
         while (act := choose_act(memory, kit.limits)) is not Act.SEND:
             memory = await perform(act, memory, kit)
     if await send(memory, kit):

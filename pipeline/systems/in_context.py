@@ -15,7 +15,7 @@ from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import SourcedFinding, quote_passages
 from pipeline.stages.passage_retrieval import choose_query, find_plain_query, retrieve_for_query
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
-from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
+from pipeline.stages.turn_context import TurnContext, add_web, drop_copies, prepare_context
 from pipeline.types import Conversation, Status
 
 CANDIDATES = 20  # examples among which diverse ones are chosen
@@ -30,7 +30,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
-    context = await prepare_context(talk, kit)
+    context = await add_web(await prepare_context(talk, kit), kit)
     await show_examples(context, quote_passages(context.nearest), kit)
     query = find_plain_query(context, kit) or await choose_query(context, kit)
     if query is None:

@@ -14,7 +14,7 @@ from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import quote_passages
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
-from pipeline.stages.turn_context import prepare_context
+from pipeline.stages.turn_context import add_web, prepare_context
 from pipeline.types import Conversation, Status
 from storage.types import Hit
 
@@ -27,11 +27,10 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    findings = quote_passages(select_first(context.nearest) if kit.limits.one_call else context.nearest)
-    if not findings:
-        return Status.ABSTAINED
     async with show_interim_quote(talk, context.found, kit):
-        answered = await say_draft(context, findings, kit, refined=True)
+        context = await add_web(context, kit)
+        findings = quote_passages(select_first(context.nearest) if kit.limits.one_call else context.nearest)
+        answered = bool(findings) and await say_draft(context, findings, kit, refined=True)
     return Status.ANSWERED if answered else Status.ABSTAINED
 
 

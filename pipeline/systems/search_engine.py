@@ -41,7 +41,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if query is None:
         return Status.CHATTED
     # In the corpora, the hits for the question itself come last, in case the query misses its point.
-    hits = drop_copies((*await search(query, kit), *context.nearest), query.text)[: kit.limits.passages]
+    found = await kit.with_web(query.text, await search(query, kit))
+    hits = drop_copies((*found, *context.nearest), query.text)[: kit.limits.passages]
     findings = quote_passages(hits)
     if not findings:
         return Status.ABSTAINED

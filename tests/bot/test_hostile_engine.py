@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.access import Asker
 from bot.answering.question_answering import answer
-from bot.settings.tables.settings_tables import SearchEngineSettings
+from bot.settings.tables.search_settings import SearchEngineSettings
 from bot.types import TurnRequest
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch

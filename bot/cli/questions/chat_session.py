@@ -101,8 +101,8 @@ def _answer_line(ports: ChatPorts, text: str, history: tuple[Turn, ...]) -> Turn
     if done.failure:
         ports.note(explain_failure(done.failure).line())
         return None
-    if done.quoted_because:
-        ports.note(explain_failure(done.quoted_because).line())
+    for fault in filter(None, (done.quoted_because, done.web_fault)):
+        ports.note(explain_failure(fault).line())
     return done
 
 

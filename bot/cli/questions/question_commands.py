@@ -119,8 +119,8 @@ async def _run_turn(
         done = await take_turn(request, observe)
     if done.failure:
         raise CommandError(explain_failure(done.failure))
-    if done.quoted_because:
-        ctx.output.note(explain_failure(done.quoted_because).line())
+    for fault in filter(None, (done.quoted_because, done.web_fault)):
+        ctx.output.note(explain_failure(fault).line())
     is_empty = not done.answer.citations and done.answer.status is not Status.CHATTED
     if is_empty and not ctx.settings.search_engine.corpus and not await list_corpora():
         ctx.output.note(explain_nothing_ingested(ctx.settings.sources).line())

@@ -15,7 +15,8 @@ from bot.types import TurnResult
 from bot.views.catalog import (
     find_asked_claim,
     render_left_out,
-    render_only_quoted,
+    render_notices,
+    render_origin,
     render_reason,
     render_sentence,
     translate,
@@ -50,7 +51,8 @@ def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False, quot
     quote = f"“{sanitize_text(citation.quote)}”" if quoted else ""
     text = sanitize_text(citation.passage_text) if whole else quote
     address = citation.url or f"{citation.corpus}: {citation.document}"
-    title = _render_title(citation.title, citation.section, format_date(citation.date, zone))
+    origin = render_origin(citation.corpus, citation.revision, "en")
+    title = _render_title(citation.title, citation.section, format_date(citation.date, zone), origin)
     quoted_text = [Text(text, style="italic" if not whole else "")] if text else []
     return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(title, _render_link(address), *quoted_text))
 
@@ -81,8 +83,8 @@ def format_date(moment: datetime | None, zone: tzinfo) -> str:
 
 def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[RenderableType]:
     answer, parts = done.answer, list[RenderableType]()
-    if done.quoted_because:
-        parts += [Text(), Text(render_only_quoted(done.quoted_because, language), style="dim")]
+    for notice in render_notices(done, language):
+        parts += [Text(), Text(notice, style="dim")]
     if done.pinned:
         parts += [Text(), Text(sanitize_line(render_pin(done.pinned, language)), style="dim")]
     if answer.sentences and answer.withheld:
@@ -236,7 +238,8 @@ def _build_answer(done: TurnResult) -> Document:
 
 def _build_run_facts(done: TurnResult) -> Document:
     pinned = {"pinned": pick(done.pinned, "turn_id name day")} if done.pinned else {}
-    why = {"quoted_because": pick(done.quoted_because, "kind message hint")} if done.quoted_because else {}
+    faults = {"quoted_because": done.quoted_because, "web_fault": done.web_fault}
+    why = {name: pick(fault, "kind message hint") for name, fault in faults.items() if fault}
     return {
         **pinned,
         **why,

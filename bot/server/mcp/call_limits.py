@@ -12,7 +12,7 @@ from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import check_call_budget
 from bot.server.service import LocalService
 from bot.types import Failure, TaskKind, TurnRequest, TurnResult
-from bot.views.catalog import render_only_quoted
+from bot.views.catalog import render_notices
 from pipeline.types import Answer, Event, Status, Usage
 from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Hit
@@ -106,5 +106,5 @@ class BudgetedService:
             done = await run(request, report)
         finally:
             self.calls.turns -= 1
-        notices = filter(None, (budget.notice, render_only_quoted(done.quoted_because, language)))
+        notices = filter(None, (budget.notice, *render_notices(done, language)))
         return replace(done, text="\n\n".join((*notices, done.text)))

@@ -64,8 +64,8 @@ class PolicySigns:
 
 
 def read_signs(context: TurnContext, read: int) -> PolicySigns:
-    """Return the features of a turn that reads only its `read` nearest passages."""
-    terms, hits = set(content_terms(context.search_query)), context.nearest
+    """Return the features of a turn that reads only its `read` nearest passages. Those of the web have no scores."""
+    terms, hits = set(content_terms(context.search_query)), [hit for hit in context.nearest if hit.dense or hit.lexical]
     shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
     shares, cosines = [len(terms_in_hit) / max(1, len(terms)) for terms_in_hit in shared], [hit.dense for hit in hits]
     titles = {term for hit in hits for term in content_terms(hit.document.title)}

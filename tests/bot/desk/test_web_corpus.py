@@ -91,8 +91,10 @@ async def test_time_of_a_query_reaches_the_web_search(tmp_path: Path) -> None:
     times = list[QueryTime]()
 
     class Timed(WebSearch):
-        async def search(self, query: str, pages: int, skip: Any = (), time: QueryTime = None) -> tuple[Hit, ...]:
-            del query, pages, skip
+        async def search(
+            self, query: str, pages: int, skip: Any = (), time: QueryTime = None, **bounds: Any
+        ) -> tuple[Hit, ...]:
+            del query, pages, skip, bounds
             times.append(time)
             return ()
 
