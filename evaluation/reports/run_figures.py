@@ -98,7 +98,7 @@ def _abstained(*, answerable: bool) -> Take:
 
 
 def _seconds(turn: DialogueTurn) -> float | None:
-    return None if turn.from_cache or turn.failure else turn.seconds  # cached calls take no time
+    return None if turn.from_cache or turn.status in {"failed", "refused"} else turn.seconds  # cached calls take none
 
 
 def _model_claims(turn: DialogueTurn) -> list[Verdict]:
@@ -177,7 +177,7 @@ CITATIONS = (
     Measure("withheld", "Withheld sentences", "", _mean(lambda turn, _: turn.withheld), higher_is_better=False),
     Measure("candidates", "Drafts", "", _mean(lambda turn, _: turn.candidates), higher_is_better=False),
 )  # fmt: skip
-FAILED = Measure("failed", "Failed", "%", _mean(lambda turn, _: bool(turn.failure)), higher_is_better=False)
+FAILED = Measure("failed", "Model failed", "%", _mean(lambda turn, _: bool(turn.failure)), higher_is_better=False)
 MEASURES = (FACTUAL, PEOPLE, SAMPLE, *SCALES, TEMPORAL, *COSTS, *ABSTENTION, *ORIGINS, CLAIMS, *CITATIONS, FAILED)
 TESTED = (FACTUAL, *SCALES, TEMPORAL, SILENT)
 

@@ -159,14 +159,14 @@ def _write_tables(
     yield "## Factuality and conversation"
     yield (
         "As WikiChat's table 1: the share of claims that passages support, scores from 1 to 5 with their standard "
-        "deviation, and temporally correct turns. Over all topics a `*` marks a system that is better than the model "
-        "alone (or than the first system) with p ≤ .05 in a paired randomisation test over "
-        "topics, adjusted for the number of tests."
+        "deviation, temporally correct turns, and turns whose model failed, so that they only quote. Over all topics a "
+        "`*` marks a system that is better than the model alone (or than the first system) with p ≤ .05 in a paired "
+        "randomisation test over topics, adjusted for the number of tests."
     )
     if people:
         yield f"People: {people} Beside them, the judge on the same and on all claims; `*` is by the judge."
     by_people = (figures.PEOPLE, figures.SAMPLE, replace(FACTUAL, title="all claims"))
-    shown = (*(by_people if people else (FACTUAL,)), *figures.SCALES, figures.TEMPORAL)
+    shown = (*(by_people if people else (FACTUAL,)), *figures.SCALES, figures.TEMPORAL, figures.FAILED)
     yield _tabulate(dialogues, shown, seed, marks=_find_better(dialogues, compared))
     yield "## Cost and latency"
     yield f"As WikiChat's table 2{f'; costs in {currency}' if currency else ''}."
@@ -194,7 +194,7 @@ def _write_tables(
         yield _tabulate(steps, figures.GAINS, seed)
     yield "## Citations and knowledge"
     yield "Sentences that their citations support, needed citations, and words in common with the cited passages."
-    yield _tabulate(dialogues, (*figures.CITATIONS, figures.FAILED), seed, kinds=(figures.ALL,))
+    yield _tabulate(dialogues, figures.CITATIONS, seed, kinds=(figures.ALL,))
     yield from _write_variants(dialogues, seed)
     if compared:
         yield "## Paired tests"

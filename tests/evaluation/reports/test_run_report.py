@@ -86,6 +86,14 @@ def test_cached_turns_have_a_cost_but_no_seconds(tmp_path: Path):
     assert measured["factual"] is None
 
 
+@pytest.mark.parametrize(("status", "counts"), [("answered", True), ("failed", False), ("refused", False)])
+def test_seconds_count_if_the_turn_was_finished_without_its_model(tmp_path: Path, status: str, *, counts: bool):
+    folder = RunFolder(tmp_path)
+    folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), replace(TURN, status=status, failure="unreadable"))
+    (dialogue,) = join_judgements(folder.read_dialogues(), {})
+    assert [measure((dialogue,), what) is not None for what in (figures.COSTS[3], figures.FAILED)] == [counts, True]
+
+
 def test_report_has_the_papers_tables_and_names_what_replaced_a_model(run: RunFolder):
     page = write_report(run)
     text = (run.path / "report.md").read_text("utf-8")
