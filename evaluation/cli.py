@@ -6,7 +6,6 @@ from evaluation.answers.answer_scores import answers
 from evaluation.answers.own.own_evaluation import EPILOG as MINE_EPILOG
 from evaluation.answers.own.own_evaluation import mine
 from evaluation.answers.retrieval import retrieval
-from evaluation.answers.standalone_messages import standalone
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
 from evaluation.dialogues.dialogue_commands import dialogues, judge_dialogues
@@ -37,7 +36,6 @@ app.add_typer(speed, name="speed")
 app.command()(answers)
 app.command()(claims)
 app.command()(retrieval)
-app.command()(standalone)
 app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)

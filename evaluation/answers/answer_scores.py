@@ -7,7 +7,7 @@ threshold can be tried.
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -17,7 +17,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bot.cli.command_context import find_cli_state
+from bot.settings.settings_reader import load_settings
 from evaluation.answers.question_sets import Exam, ExamQuestion, read_exam
+from evaluation.answers.reference_sets import REFERENCE_FORMS, read_reference_set
+from evaluation.answers.reply_scores import ask_set, expand_searches, report_replies, sample_questions
+from evaluation.reports.libraries import import_measures
 from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, render_table, round_figure
 from evaluation.workbench import open_corpus, open_reranker, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
@@ -26,7 +31,6 @@ from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim, write_rows
 from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Conversation, Status
-from storage.indexes.embedding import Embedder, Vectors
 from storage.passages import CANDIDATES, PassageStore
 from storage.search.candidate_search import fuse_scores
 from storage.types import Hit, PassageKind, SearchQuery
@@ -59,32 +63,11 @@ class ExamOutcome:
         )
 
 
-@dataclass
-class CachingEmbedder:
-    """An embedder with a cache, because the questions of an exam find the same sentences again and again."""
-
-    inner: Embedder
-    known: dict[str, Vectors] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.name = self.inner.name
-        self.dimensions = self.inner.dimensions
-
-    def knows(self, text: str) -> float:
-        return self.inner.knows(text)
-
-    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        if new:
-            self.known.update(zip(new, self.inner.embed(new, polite=polite), strict=True))
-        return np.stack([self.known[text] for text in texts])
-
-
 @asynccontextmanager
 async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
     """Index the documents of an exam, in a named home or a temporary one, and yield their passage store."""
     async with open_corpus(exam.source, exam.corpus, home) as app:
-        yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
+        yield app.passages
 
 
 async def ask_exam(
@@ -165,21 +148,44 @@ class ExamRun:
 
 
 def answers(
-    exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
+    context: typer.Context,
+    exams: Annotated[list[Path], typer.Argument(help="Question sets and question files, or the files of --set.")],
+    reference: Annotated[
+        str, typer.Option("--set", help=f"The reference set that the files are: {', '.join(REFERENCE_FORMS)}.")
+    ] = "",
+    system: Annotated[
+        list[str] | None, typer.Option(help="With --set: a system, by every search, or wikichat:search=gold.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="With --set: a model of the server, or scripted or simulated.")] = "",
+    limit: Annotated[int, typer.Option(min=0, help="With --set: at most this many random replies; 0 for all.")] = 0,
     as_json: AsJson = False,
     wrong: Annotated[bool, typer.Option(help="List wrong answers and wrong abstentions.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder for each exam.")] = None,
 ) -> None:
     """Measure how often the right sentence is quoted, and how well the system abstains.
 
-    Example: footnote evaluate answers evaluation/answers/questions/example_handbook.json --wrong
+    With --set, systems reply to published conversations instead, and are compared with people: Knowledge F1, F1,
+    ROUGE-L, entity coverage, and BERTScore if it is installed, with random, dense, lexical, hybrid and gold passages.
+
+    Example: footnote evaluate answers --set dstc11 logs.json labels.json knowledge.json --limit 100
     """
+    if reference:
+        import_measures("scipy.stats")  # before the work
+        questions = sample_questions(read_reference_set(reference, exams), limit)
+        configured = load_settings(find_cli_state(context).config).model
+        chosen = configured.model_copy(update={"name": model}) if model else configured
+        replies = asyncio.run(ask_set(questions, expand_searches(system or ["extractive"]), chosen, home))
+        document, text = report_replies(replies, questions)
+        print_report(document, text, as_json=as_json)
+        return
+    if system or model or limit:
+        raise typer.BadParameter("--system, --model and --limit need --set.")
     runs = [asyncio.run(_run_exam(read_exam(path), home)) for path in exams]
     reports = [report_answers(run) for run in runs]
-    parts = []
-    for run, report in zip(runs, reports, strict=True):
-        mistakes = filter(None, map(_describe_mistake, run.outcomes)) if wrong else ()
-        parts.append("\n".join((_render_answers(report), *mistakes, "")))
+    mistakes = [filter(None, map(_describe_mistake, run.outcomes)) if wrong else () for run in runs]
+    parts = (
+        "\n".join((_render_answers(report), *listed, "")) for report, listed in zip(reports, mistakes, strict=True)
+    )
     print_report({"exams": reports}, "\n".join(parts), as_json=as_json)
 
 

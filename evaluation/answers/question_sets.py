@@ -1,13 +1,12 @@
 """Read question sets, and files of questions about handbooks, as exams: documents, and questions with known answers.
 
-Formats are XQuAD, SQuAD, CLAPNQ, Cranfield and our own, which `evaluation/answers/questions/README.md` describes.
+Formats are XQuAD, SQuAD, CLAPNQ and our own, which `evaluation/answers/questions/README.md` describes.
 """
 
 import json
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,139 +38,7 @@ class SetText:
     id: str
     title: str
     text: str
-    group: str = ""  # its article; cross-validation keeps groups whole
-
-
-@dataclass(frozen=True, slots=True)
-class SetQuestion:
-    """A question of a set."""
-
-    id: str
-    text: str
-    relevant: Mapping[str, int]  # grades from 1 by text id; empty if no text answers the question
-    answers: tuple[str, ...] = ()  # strings, each of which answers it
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSet:
-    """Questions about texts. `language` is a code of ISO 639-1."""
-
-    name: str
-    language: str
-    texts: tuple[SetText, ...]
-    questions: tuple[SetQuestion, ...]
-
-
-def read_plain_set(path: Path) -> QuestionSet:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    texts = tuple(SetText(**text) for text in document["texts"])
-    questions = tuple(
-        SetQuestion(**{**question, "answers": tuple(question.get("answers", ()))}) for question in document["questions"]
-    )
-    return QuestionSet(document["name"], document["language"], texts, questions)
-
-
-def read_squad(path: Path) -> QuestionSet:
-    """Read a file in SQuAD's format. Its paragraphs are the texts.
-
-    If it is named `xquad.LANGUAGE.json`, that sets the language.
-    """
-    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-    paragraphs = list(_squad_paragraphs(articles))
-    texts = tuple(SetText(key, "", paragraph["context"], group) for key, group, paragraph in paragraphs)
-    questions = tuple(
-        SetQuestion(
-            str(question["id"]), question["question"], {key: 1}, tuple(a["text"] for a in question["answers"]), group
-        )
-        for key, group, paragraph in paragraphs
-        for question in paragraph["qas"]
-    )
-    parts = path.name.split(".")
-    language = parts[1] if len(parts) > 2 and len(parts[1]) == 2 else ""
-    return QuestionSet(path.stem, language, texts, questions)
-
-
-def _squad_paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for number, article in enumerate(articles):
-        for place, paragraph in enumerate(article["paragraphs"]):
-            yield f"{number}-{place}", str(article.get("title", number)), paragraph
-
-
-def read_clapnq(path: Path) -> QuestionSet:
-    """Read a file of CLAPNQ rows. The passages of a row are texts; they are relevant if its question has answers."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    texts: dict[str, SetText] = {}
-    questions = []
-    for row in rows:
-        name = str(row["id"])
-        passages = {f"{name}-{place}": passage for place, passage in enumerate(row["passages"])}
-        texts |= {key: SetText(key, passage["title"], passage["text"], name) for key, passage in passages.items()}
-        answers = tuple(answer["answer"] for answer in row["output"] if answer["answer"])
-        relevant = dict.fromkeys(passages, 1) if answers else {}
-        questions.append(SetQuestion(name, row["input"], relevant, answers, name))
-    return QuestionSet(path.stem, "en", tuple(texts.values()), tuple(questions))
-
-
-CRANFIELD_GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}
-"""Our grades by those of the collection: 1 is a complete answer, 4 of minimum interest, 5 and -1 of no interest."""
-
-
-def read_cranfield(folder: Path) -> QuestionSet:
-    """Read `cran.all.1400`, `cran.qry` and `cranqrel` from a folder."""
-    texts = tuple(
-        SetText(key, _join_lines(fields.get("T", "")), _join_lines(fields.get("W", "")))
-        for key, fields in _cranfield_records(folder / "cran.all.1400")
-    )
-    grades = _cranfield_judgements(folder / "cranqrel")
-    records = enumerate(_cranfield_records(folder / "cran.qry"), start=1)
-    questions = tuple(
-        SetQuestion(str(number), _join_lines(fields["W"]), grades[number]) for number, (_, fields) in records
-    )
-    return QuestionSet("cranfield", "en", texts, questions)
-
-
-def _cranfield_records(path: Path) -> list[tuple[str, dict[str, str]]]:
-    parts = re.split(r"^\.I (\d+)\s*$", path.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE)[1:]
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [(str(int(key)), _cranfield_fields(body)) for key, body in pairs]
-
-
-def _cranfield_fields(body: str) -> dict[str, str]:
-    parts = re.split(r"^\.([A-Z])\s*$", body, flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def _cranfield_judgements(path: Path) -> dict[int, dict[str, int]]:
-    grades: dict[int, dict[str, int]] = defaultdict(dict)
-    for line in path.read_text().splitlines():
-        query, document, grade = line.split()
-        if grade in CRANFIELD_GRADES:
-            grades[int(query)][document] = CRANFIELD_GRADES[grade]
-    return grades
-
-
-def _join_lines(text: str) -> str:
-    return " ".join(text.split())
-
-
-def read_set(path: Path) -> QuestionSet:
-    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our plain format. Raises `UnreadableSet`."""
-    try:
-        return _choose_reader(path)(path)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableSet(
-            f"{path} cannot be read as a question set ({type(error).__name__}: {error}).",
-            hint="The formats are described in evaluation/answers/questions/README.md.",
-        ) from error
-
-
-def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
-    if path.is_dir():
-        return read_cranfield
-    if path.suffix == ".jsonl":
-        return read_clapnq
-    return read_squad if "data" in json.loads(path.read_text(encoding="utf-8")) else read_plain_set
+    kind: PassageKind = PassageKind.PROSE  # each line of a table is a row
 
 
 def has_all_strings(strings: Sequence[str], text: str) -> bool:
@@ -193,13 +60,15 @@ class ExamQuestion:
     """Alternative answers, each as strings that a right reply must all contain; empty if nothing answers."""
     documents: frozenset[str]  # keys of the documents that a right sentence may come from; empty for any
     group: str  # cross-validation puts questions of one group into one fold
-    earlier: tuple[str, ...] = ()  # the user's earlier messages
+    earlier: tuple[Turn, ...] = ()  # the conversation before it
     disagreement: tuple[str, ...] = ()  # strings of contradictory sentences, the newer first
     held: bool = False  # held out while weights and rules were made
+    reply: str = ""  # a person's
+    knowledge: tuple[str, ...] = ()  # what that reply is based on, from the documents
 
     @property
     def talk(self) -> Conversation:
-        return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
+        return Conversation((*self.earlier, Turn("user", self.text)))
 
     def answered_by(self, *sentences: CitedSentence) -> bool:
         """Return whether the sentences from the right documents, taken together, contain an answer."""
@@ -227,33 +96,60 @@ class Exam:
     source: DocumentSource
     questions: tuple[ExamQuestion, ...]
     removable: bool  # whether a question is unanswerable once its documents are removed
+    names: frozenset[str] = frozenset()  # of the things that the documents are about
+
+
+def read_squad(path: Path, document: dict[str, Any]) -> Exam:
+    """Read a file in SQuAD's format. Its paragraphs are the texts.
+
+    If it is named `xquad.LANGUAGE.json`, that sets the language.
+    """
+    paragraphs = [
+        (f"{number}-{place}", str(article.get("title", number)), paragraph)
+        for number, article in enumerate(document["data"])
+        for place, paragraph in enumerate(article["paragraphs"])
+    ]
+    texts = [SetText(key, "", paragraph["context"]) for key, _, paragraph in paragraphs]
+    questions = tuple(
+        ExamQuestion(row["question"], tuple((a["text"],) for a in row["answers"]), frozenset({key}), group)
+        for key, group, paragraph in paragraphs
+        for row in paragraph["qas"]
+    )
+    parts = path.name.split(".")
+    language = parts[1] if len(parts) > 2 and len(parts[1]) == 2 else ""
+    return Exam(path.stem, path.stem, build_set_source(texts, language), questions, removable=True)
+
+
+def read_clapnq(path: Path) -> Exam:
+    """Read a file of CLAPNQ rows. The passages of a row are texts; they are relevant if its question has answers."""
+    texts, questions = list[SetText](), list[ExamQuestion]()
+    for row in (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()):
+        passages = enumerate(row["passages"])
+        own = [SetText(f"{row['id']}-{place}", passage["title"], passage["text"]) for place, passage in passages]
+        answers = tuple((answer["answer"],) for answer in row["output"] if answer["answer"])
+        relevant = frozenset(text.id for text in own if answers)
+        questions.append(ExamQuestion(row["input"], answers, relevant, str(row["id"])))
+        texts += own
+    return Exam(path.stem, path.stem, build_set_source(texts, "en"), tuple(questions), removable=True)
 
 
 def read_exam(path: Path) -> Exam:
-    """Read a question set, or a file of questions about a handbook. Raises `UnreadableSet`."""
-    return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
-
-
-def _is_handbook(path: Path) -> bool:
-    if path.suffix != ".json" or not path.is_file():
-        return False
+    """Read XQuAD or SQuAD JSON, CLAPNQ rows, or a file of questions about a handbook. Raises `UnreadableSet`."""
     try:
+        if path.suffix == ".jsonl":
+            return read_clapnq(path)
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return False
-    return isinstance(document, dict) and not document.keys().isdisjoint({"folder", "dump"})
-
-
-def _handbook_exam(path: Path) -> Exam:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        place = ROOT / os.path.expandvars(document["dump"] if "dump" in document else document["folder"])
-        questions = tuple(_handbook_questions(str(document["corpus"]), document))
+        return read_squad(path, document) if "data" in document else _read_handbook(path, document)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
-            f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
-            hint="The format is described in evaluation/answers/questions/README.md.",
+            f"{path} cannot be read as a file of questions ({type(error).__name__}: {error}).",
+            hint="Our format is described in evaluation/answers/questions/README.md; others are SQuAD and CLAPNQ.",
         ) from error
+
+
+def _read_handbook(path: Path, document: dict[str, Any]) -> Exam:
+    place = ROOT / os.path.expandvars(document["dump"] if "dump" in document else document["folder"])
+    questions = tuple(_handbook_questions(str(document["corpus"]), document))
     if not (place.is_file() if "dump" in document else place.is_dir()):
         raise UnreadableSet(
             f"The documents that {path.name} asks about are not in {place}.",
@@ -271,10 +167,10 @@ def _handbook_questions(corpus: str, document: dict[str, Any]) -> Iterator[ExamQ
         turns = [str(turn["question"]) for turn in talk["turns"]]
         for place, turn in enumerate(talk["turns"]):
             row = {"held": talk.get("held", False)} | turn
-            yield _handbook_question(corpus, row, tuple(turns[:place]))
+            yield _handbook_question(corpus, row, tuple(Turn("user", text) for text in turns[:place]))
 
 
-def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...]) -> ExamQuestion:
+def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[Turn, ...]) -> ExamQuestion:
     document = row.get("document", "")
     return ExamQuestion(
         text=row["question"],
@@ -287,32 +183,14 @@ def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...
     )
 
 
-def _set_exam(path: Path) -> Exam:
-    question_set = read_set(path)
-    questions = tuple(
-        ExamQuestion(
-            text=question.text,
-            answers=tuple((answer,) for answer in question.answers) if question.relevant else (),
-            documents=frozenset(question.relevant),
-            group=question.group or question.id,
-        )
-        for question in question_set.questions
-    )
-    return Exam(
-        question_set.name,
-        question_set.name,
-        build_set_source(question_set.texts, question_set.language),
-        questions,
-        removable=True,
-    )
-
-
 def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
     """Return the texts of a set as a source of documents; each has one section."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
         for text in texts:
-            yield text.id, text.id, Page(text.title, (Section((), (Block(text.text),)),), language=language)
+            parts = text.text.split("\n") if text.kind is PassageKind.TABLE else [text.text]
+            blocks = tuple(Block(part, text.kind) for part in parts)
+            yield text.id, text.id, Page(text.title, (Section((), blocks),), language=language)
 
     return PageSource(len(texts), pages)
 

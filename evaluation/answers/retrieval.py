@@ -1,8 +1,7 @@
-"""Measure retrieval: recall, reciprocal rank and discounted gain of each retriever over question sets."""
+"""Measure retrieval: recall and reciprocal rank of each retriever over question sets."""
 
 import asyncio
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -10,31 +9,24 @@ from typing import Annotated, Any
 import typer
 
 from bot.app import App
-from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
+from evaluation.answers.question_sets import Exam, ExamQuestion, read_exam
 from evaluation.reports.printing import AsJson, print_report, render_table
+from evaluation.system_variants import open_search
 from evaluation.workbench import open_corpus
 
 
-def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
+def recall_at(ranking: Sequence[str], relevant: Collection[str], k: int) -> float:
     """Return the share of the relevant texts that are in the first `k`."""
-    return len({*ranking[:k]} & relevant.keys()) / len(relevant)
+    return len({*ranking[:k]}.intersection(relevant)) / len(relevant)
 
 
-def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
+def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str]) -> float:
     """Return 1 divided by the place of the first relevant text; 0 if there is none."""
     return next((1 / place for place, key in enumerate(ranking, start=1) if key in relevant), 0.0)
 
 
-def ndcg_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
-    """Return the normalised discounted cumulative gain at `k`. Each relevant text counts 1, whatever its grade."""
-    gained = sum(1 / math.log2(place + 1) for place, key in enumerate(ranking[:k], start=1) if key in relevant)
-    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(relevant)) + 1))
-    return gained / ideal
-
-
 DEPTH = 50
-SET_CORPUS = "set"
-MEASURES = ("R@1", "R@3", "R@10", "MRR", "nDCG@10")
+MEASURES = ("R@1", "R@3", "R@10", "MRR")
 
 
 def retrieval(
@@ -43,45 +35,37 @@ def retrieval(
 ) -> None:
     """Measure how well the dense, the lexical and the fused search find relevant texts.
 
-    Example: footnote evaluate retrieval data/xquad.en.json data/cranfield
+    Example: footnote evaluate retrieval data/xquad.en.json
     """
-    reports = [asyncio.run(measure_retrieval(read_set(path))) for path in sets]
+    reports = [asyncio.run(measure_retrieval(read_exam(path))) for path in sets]
     print_report({"sets": reports}, "\n\n".join(map(_render_retrieval, reports)), as_json=as_json)
 
 
-async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
+async def measure_retrieval(exam: Exam) -> dict[str, Any]:
     """Index a set in a temporary home, rank its texts for each answerable question, and return the figures."""
-    answerable = [question for question in questions.questions if question.relevant]
-    async with open_corpus(build_set_source(questions.texts, questions.language), SET_CORPUS) as app:
-        rankings = [await _rankings(app, question.text) for question in answerable]
+    answerable = [posed for posed in exam.questions if posed.documents]
+    async with open_corpus(exam.source, exam.corpus) as app:
+        rankings = [await _rankings(app, exam.corpus, posed.text) for posed in answerable]
     return {
-        "set": questions.name,
-        "texts": len(questions.texts),
+        "set": exam.name,
+        "texts": exam.source.expected(),
         "questions": len(answerable),
         "retrievers": {name: _scores([ranking[name] for ranking in rankings], answerable) for name in rankings[0]},
     }
 
 
-async def _rankings(app: App, text: str) -> dict[str, list[str]]:
-    store = app.passages
-    hits = await store.search(text, [SET_CORPUS], DEPTH)
-    candidates = await store.candidates(text, [SET_CORPUS], DEPTH)
-    alone = {"dense": candidates.dense, "lexical": candidates.lexical}
-    ranked = {name: _best_first(scores, candidates.listed) for name, scores in alone.items()}
-    return {**ranked, "fused": list(dict.fromkeys(hit.document.key for hit in hits))}
+async def _rankings(app: App, corpus: str, text: str) -> dict[str, list[str]]:
+    """Return the documents that each search finds, best first."""
+    stores = {"dense": open_search(app, "dense"), "lexical": open_search(app, "lexical"), "fused": app.passages}
+    found = {name: await store.search(text, [corpus], DEPTH) for name, store in stores.items()}
+    return {name: list(dict.fromkeys(hit.document.key for hit in hits)) for name, hits in found.items()}
 
 
-def _best_first(scores: Mapping[str, float], joined: Mapping[str, Any]) -> list[str]:
-    order = sorted(scores, key=lambda key: (-scores[key], key))
-    return list(dict.fromkeys(joined[key][1].key for key in order))
-
-
-def _scores(rankings: Sequence[Sequence[str]], asked: Sequence[SetQuestion]) -> dict[str, float]:
-    pairs = [(ranking, question.relevant) for ranking, question in zip(rankings, asked, strict=True)]
+def _scores(rankings: Sequence[Sequence[str]], asked: Sequence[ExamQuestion]) -> dict[str, float]:
+    pairs = [(ranking, posed.documents) for ranking, posed in zip(rankings, asked, strict=True)]
     values = (
         *(fmean(recall_at(ranking, relevant, k) for ranking, relevant in pairs) for k in (1, 3, 10)),
         fmean(reciprocal_rank(ranking, relevant) for ranking, relevant in pairs),
-        fmean(ndcg_at(ranking, relevant, 10) for ranking, relevant in pairs),
     )
     return {name: round(value, 4) for name, value in zip(MEASURES, values, strict=True)}
 

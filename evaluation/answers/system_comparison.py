@@ -1,4 +1,4 @@
-"""Compare systems over the same conversations with the same scripted model, and list their differences.
+"""Compare systems over the same conversations with the same scripted model.
 
 For an answerable question, the model says the true sentence, and the same sentence with another number. For any other
 question, it makes up a claim. Systems must withhold all its false statements.
@@ -7,7 +7,7 @@ question, it makes up a claim. Systems must withhold all its false statements.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +27,6 @@ from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 from storage.language.words import content_terms
-from storage.types import Verdict
 
 NUMBER_CHANGE = 7
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,4}(?![\d.,]*\d)")
@@ -133,7 +132,7 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
 """Functions that reply at each stage, from the conversation and the last message of the prompt."""
 
 CONVERSATIONS = 20
-COMPARED = ("wikichat", DEFAULT_SYSTEM)  # two systems with the same stages
+COMPARED = ("wikichat", DEFAULT_SYSTEM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,6 @@ class SystemReply:
     status: str
     said: frozenset[str]
     withheld: int
-    verdicts: Mapping[str, Verdict]
     calls: int
 
 
@@ -157,27 +155,9 @@ class ComparedReplies:
     alone: UncheckedReply | None = None  # the model's own reply
 
     @property
-    def differences(self) -> tuple[str, ...]:
-        """The differences from the first system: in sentences, verdicts, status, and number of withheld sentences."""
-        first, *others = self.replies
-        return tuple(difference for other in others for difference in _list_differences(first, other))
-
-    @property
     def lies(self) -> tuple[str, ...]:
         """The false statements that any system said."""
         return tuple(text for text in self.known.false if any(text in reply.said for reply in self.replies))
-
-
-def _list_differences(first: SystemReply, second: SystemReply) -> Iterator[str]:
-    for reply, other in ((first, second), (second, first)):
-        yield from (f"only {reply.system} says: {text}" for text in sorted(reply.said - other.said))
-    for claim in sorted({*first.verdicts, *second.verdicts}):
-        if first.verdicts.get(claim) != second.verdicts.get(claim):
-            yield f"{first.verdicts.get(claim)} and {second.verdicts.get(claim)}: {claim}"
-    if first.status != second.status:
-        yield f"{first.system} {first.status}, {second.system} {second.status}"
-    if first.withheld != second.withheld:
-        yield f"{first.system} withholds {first.withheld}, {second.system} {second.withheld}"
 
 
 def systems(
@@ -188,7 +168,7 @@ def systems(
     alone: Annotated[bool, typer.Option("--alone", help="Also ask the model alone, unchecked.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer the same conversations with several systems, and list the differences between two of them.
+    """Answer the same conversations with several systems.
 
     Search, prompts, gate and check are the real ones. The model is scripted: it extracts sentences by their words,
     copies notes, and adds false statements to its claims and drafts. The exit status is 1 if a system says one of them.
@@ -229,9 +209,8 @@ async def _ask_systems(
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
     request = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
     done = await answer(app, request, lambda _: None)
-    verdicts = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
     sentences = frozenset(sentence.text for sentence in done.answer.sentences)
-    return SystemReply(system, done.answer.status, sentences, done.answer.withheld, verdicts, done.usage.llm_calls)
+    return SystemReply(system, done.answer.status, sentences, done.answer.withheld, done.usage.llm_calls)
 
 
 def render_comparison(conversations: Sequence[ComparedReplies]) -> str:
@@ -243,12 +222,9 @@ def render_comparison(conversations: Sequence[ComparedReplies]) -> str:
         true = sum(statement in text for known, text in unchecked for statement in known.true)
         false = sum(statement in text for known, text in unchecked for statement in known.false)
         rows.append((NAME, len(unchecked), 0, "", true, false, 0, "1.0"))
-    end, listed = f"{sum(len(compared.lies) for compared in conversations)} false statements said", list[str]()
-    if len(conversations[0].replies) == 2:  # the differences of more systems are only in the JSON document
-        listed = [f"{compared.known.posed.text} {line}" for compared in conversations for line in compared.differences]
-        alike = sum(not compared.differences for compared in conversations)
-        end = f"{alike} of {len(conversations)} conversations are alike; {end}"
-    return "\n".join((render_table(head, rows), "", *listed, end))
+    return (
+        f"{render_table(head, rows)}\n\n{sum(len(compared.lies) for compared in conversations)} false statements said"
+    )
 
 
 def _summarise_system(conversations: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
@@ -268,7 +244,6 @@ def _replies_document(compared: ComparedReplies) -> dict[str, Any]:
         del reply["system"]
     return {
         "question": compared.known.posed.text,
-        "differences": compared.differences,
         "lies": compared.lies,
         **({"unchecked": compared.alone.unchecked} if compared.alone else {}),
         **replies,

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.types import Verdict
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
@@ -108,12 +106,6 @@ def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: 
         if here.any():
             accepted[here] = scored.scores[here] >= find_best_threshold([chosen_on])
     return balanced_accuracy(accepted, scored.supported)
-
-
-def count_confusions(labels: Sequence[Verdict], verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Return the counts of verdicts by label, `confusion[label][verdict]`, including zeros."""
-    pairs = list(zip(labels, verdicts, strict=True))
-    return {label.value: {verdict.value: pairs.count((label, verdict)) for verdict in Verdict} for label in Verdict}
 
 
 def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:

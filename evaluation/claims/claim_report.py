@@ -1,16 +1,15 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
-A threshold "by other sets" is chosen on the sources of all other families, and a threshold "by folds" on the other
-folds of the same set. So neither is fitted to the claims that it is measured on. Only a threshold "of its own set" is.
+`make train` measures the local check's thresholds on sets and articles that they were not chosen on.
 """
 
 import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
+from textwrap import shorten
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,22 +17,16 @@ import typer
 
 from bot.cli.command_context import find_cli_state
 from bot.settings.settings_reader import load_settings
-from evaluation.claims.claim_formats import CLAIM_FORMATS, read_all
+from evaluation import EvaluationError
+from evaluation.claims.claim_formats import read_all
 from evaluation.claims.claim_metrics import (
     ScoredClaims,
     balanced_accuracy,
-    count_confusions,
-    cross_validate_accuracy,
-    find_best_threshold,
-    find_threshold_losing,
-    measure_threshold,
     roc_auc,
 )
-from evaluation.claims.claim_tables import LOST_SHARES, find_figure, render_claim_tables, render_mistakes
-from evaluation.claims.judge_verifier import JUDGE, ask_configured_judge
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
-from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, round_figure
+from evaluation.claims.verifiers import JUDGE, JudgedClaim, ask_configured_judge, judge_claims, open_local
+from evaluation.reports.printing import AsJson, compute_share, format_figure, print_report, render_table, round_figure
 from storage.types import Verdict
 
 
@@ -42,31 +35,23 @@ def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, A
     sources: dict[str, list[JudgedClaim]] = {}
     for outcome in outcomes:
         sources.setdefault(outcome.claim.source, []).append(outcome)
-    reports = [_source_report(name, sources) for name in sources]
-    return {"verifier": verifier, "sources": reports, "mean": _mean(reports)}
+    return {"verifier": verifier, "sources": [_source_report(name, judged) for name, judged in sources.items()]}
 
 
 def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the unsupported claims with the highest scores, and the supported claims with the lowest.
-
-    If the verifier gives verdicts, only claims with a wrong verdict are listed.
-    """
+    """Return the claims with a wrong verdict: unsupported ones with the highest scores, supported with the lowest."""
     wrong = [
         outcome
         for outcome in sorted(outcomes, key=lambda outcome: outcome.judged.score)
-        if outcome.judged.verdict is None or (outcome.judged.verdict is Verdict.SUPPORTS) != outcome.claim.supported
+        if (outcome.judged.verdict is Verdict.SUPPORTS) != outcome.claim.supported
     ]
     accepts = [_describe_outcome(outcome) for outcome in reversed(wrong) if not outcome.claim.supported]
     drops = [_describe_outcome(outcome) for outcome in wrong if outcome.claim.supported]
     return {"false accepts": accepts[:most], "false drops": drops[:most]}
 
 
-def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> dict[str, Any]:
-    outcomes = sources[name]
-    family = outcomes[0].claim.family
-    others = [_scored(rest) for rest in sources.values() if rest[0].claim.family != family]
+def _source_report(name: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     here = _scored(outcomes)
-    own = {share: point["caught"] for share, point in _threshold_curve(here, [here] if here.both else []).items()}
     times = [outcome.milliseconds for outcome in outcomes]
     return {
         "source": name,
@@ -74,28 +59,20 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
         "supported": int(here.supported.sum()),
         "decided": _decided(outcomes),
         "gate": _list_releases(outcomes),
-        "by folds": round_figure(cross_validate_accuracy(here, [outcome.claim.group for outcome in outcomes])),
-        "by other sets": _best_of_others(here, [other for other in others if other.both]),
         "auc": round_figure(roc_auc(here)),
-        "caught at lost": own,
-        "lost and caught by other sets": _threshold_curve(here, [other for other in others if len(other.kept)]),
         "milliseconds": {name: round(float(np.quantile(times, at)), 3) for name, at in (("p50", 0.5), ("p95", 0.95))},
     }
 
 
-def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return the quality of the verdicts that a verifier gives; None if it gives only scores."""
-    verdicts = [outcome.judged.verdict for outcome in outcomes if outcome.judged.verdict is not None]
-    if len(verdicts) < len(outcomes):
-        return None
-    accepted = np.array([verdict is Verdict.SUPPORTS for verdict in verdicts])
+def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
+    """Return the quality of a verifier's verdicts."""
+    accepted = np.array([outcome.judged.verdict is Verdict.SUPPORTS for outcome in outcomes])
     supported = _scored(outcomes).supported
     return {
         "balanced accuracy": round_figure(balanced_accuracy(accepted, supported)),
         "accuracy": compute_share(accepted == supported),
         "lost": compute_share(~accepted[supported]),
         "caught": compute_share(~accepted[~supported]),
-        "confusion": count_confusions([outcome.claim.label for outcome in outcomes], verdicts),
     }
 
 
@@ -133,47 +110,6 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     }
 
 
-def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any] | None:
-    if not others:
-        return None
-    threshold = find_best_threshold(others)
-    accuracy = balanced_accuracy(here.scores >= threshold, here.supported)
-    return {"threshold": round_figure(threshold), "balanced accuracy": round_figure(accuracy)}
-
-
-def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
-    """Return, for each share, the effect here of the threshold that loses this share of others' supported claims."""
-    if not others:
-        return {}
-    points = {
-        name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in LOST_SHARES.items()
-    }
-    return {
-        share: {name: round_figure(value) for name, value in asdict(point).items()}
-        for share, point in points.items()
-        if point
-    }
-
-
-def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the mean of each figure over the sources that have it; all sources count equally."""
-
-    def over(*path: str) -> float | None:
-        return round_figure(compute_mean(find_figure(report, path) for report in reports))
-
-    return {
-        "decided": {name: over("decided", name) for name in ("balanced accuracy", "lost", "caught")},
-        "by folds": over("by folds"),
-        "by other sets": {"balanced accuracy": over("by other sets", "balanced accuracy")},
-        "auc": over("auc"),
-        "caught at lost": {share: over("caught at lost", share) for share in LOST_SHARES},
-        "lost and caught by other sets": {
-            share: {name: over("lost and caught by other sets", share, name) for name in ("lost", "caught")}
-            for share in LOST_SHARES
-        },
-    }
-
-
 def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
     scores = np.array([outcome.judged.score for outcome in outcomes], dtype=np.float64)
     return ScoredClaims(scores, np.array([outcome.claim.supported for outcome in outcomes], dtype=bool))
@@ -193,6 +129,7 @@ def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
 
 
 _SEED = 7
+LOCAL = "local"
 
 
 def claims(
@@ -201,14 +138,10 @@ def claims(
         list[Path] | None, typer.Argument(help="Files of labelled claims, or folders; default: $FOOTNOTE_DATA/claims.")
     ] = None,
     verifier: Annotated[
-        list[str] | None, typer.Option(help=f"The verifiers: {', '.join(VERIFIERS)}; {JUDGE} only if named.")
+        list[str] | None, typer.Option(help=f"The verifiers: {LOCAL} (default), the gate's check, or {JUDGE}.")
     ] = None,
-    form: Annotated[
-        str, typer.Option(help=f"The files' format, if their first row does not show it: {', '.join(CLAIM_FORMATS)}.")
-    ] = "",
     limit: Annotated[int, typer.Option(min=0, help="At most this many claims of each set; 0 for all.")] = 0,
     examples: Annotated[int, typer.Option(min=0, help="How many of the worst mistakes of each kind to show.")] = 0,
-    titles: Annotated[bool, typer.Option("--titles", help="Add the page's title above each passage.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure how well verifiers separate supported claims from others.
@@ -222,12 +155,11 @@ def claims(
 
     Example: footnote evaluate claims ours.jsonl --verifier local --examples 5
     """
-    chosen = sample_claims(read_all(paths or [_default_folder()], form), limit)
+    chosen = sample_claims(read_all(paths or [_default_folder()]), limit)
     if not chosen:
         raise UnreadableClaims("There are no labelled claims there.", hint="Name a file that has some.")
-    offered = [add_title(claim) for claim in chosen] if titles else chosen
     config = find_cli_state(context).config
-    measured = [_measure_verifier(name, offered, examples, config) for name in verifier or VERIFIERS]
+    measured = [_measure_verifier(name, chosen, examples, config) for name in verifier or [LOCAL]]
     mistakes = (f"\n{render_mistakes(report['verifier'], report['examples'])}" for report in measured if examples)
     print_report({"verifiers": measured}, "\n".join((render_claim_tables(measured), *mistakes)), as_json=as_json)
 
@@ -243,19 +175,13 @@ def sample_claims(claims: Sequence[LabelledClaim], limit: int) -> Sequence[Label
     return [claim for place, claim in enumerate(claims) if place in chosen]
 
 
-def add_title(claim: LabelledClaim) -> LabelledClaim:
-    """Return a claim with the title of its page above each passage, if the title is known."""
-    if not claim.title:
-        return claim
-    return replace(claim, evidence=tuple(f"{claim.title}\n\n{passage}" for passage in claim.evidence))
-
-
 def _measure_verifier(name: str, claims: Sequence[LabelledClaim], examples: int, config: Path | None) -> dict[str, Any]:
     if name == JUDGE:
         judging = ask_configured_judge(claims, load_settings(config))
+    elif name == LOCAL:
+        judging = judge_claims(claims, open_local())
     else:
-        open_verifier = find_verifier(name)
-        judging = judge_claims(claims, open_verifier(claims))
+        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"The verifiers are {LOCAL} and {JUDGE}.")
     print(f"{name}: {len(claims):,} claims", file=sys.stderr)
     outcomes = asyncio.run(judging)
     return {**report_claims(name, outcomes), **({"examples": list_blind_spots(outcomes, examples)} if examples else {})}
@@ -266,3 +192,77 @@ def _default_folder() -> Path:
     if not data:
         raise UnreadableClaims("No file of labelled claims is named.", hint="Name one, or set FOOTNOTE_DATA.")
     return Path(data) / "claims"
+
+
+_LONGEST = 240  # characters of a passage or reason
+_IN_SAMPLE = (
+    "The weights of local were trained on the public sets, so its figures on them are in-sample; "
+    "`make train` prints the held-out ones."
+)
+
+
+def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return all tables (accuracy, outcomes at the gate) and notes."""
+    tables = (_accuracy(reports), _releases(reports), _notes(reports))
+    return "\n\n".join(filter(None, tables))
+
+
+def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return the worst mistakes of a verifier by kind, with passages and reasons."""
+    lines = [f"**Where {verifier} is blind**"]
+    for kind, mistakes in blind.items():
+        lines += ["", f"{kind}:" if mistakes else f"{kind}: none"]
+        for mistake in mistakes:
+            lines += [
+                "- {source} {id}, {label}, scored {score:.3f}: {claim}".format_map(mistake),
+                *(f"  | {shorten(passage, _LONGEST)}" for passage in mistake["evidence"]),
+                *(f"  because {shorten(reason, _LONGEST)}" for reason in mistake["reasons"]),
+            ]
+    return "\n".join(lines)
+
+
+def _accuracy(reports: Sequence[Mapping[str, Any]]) -> str:
+    measures = ("balanced accuracy", "lost", "caught")
+    rows = [
+        (
+            source["source"],
+            *(f"{source[name]:,}" for name in ("claims", "supported")),
+            report["verifier"],
+            *(format_figure(source["decided"][name]) for name in measures),
+            format_figure(source["auc"]),
+            *(format_figure(source["milliseconds"][name], ".2f") for name in ("p50", "p95")),
+        )
+        for report in reports
+        for source in report["sources"]
+    ]
+    return render_table(("set", "claims", "supported", "verifier", *measures, "AUC", "ms p50", "ms p95"), rows)
+
+
+def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            source["source"],
+            kind,
+            *(f"{value:.3f}" if isinstance(value, float) else f"{value or '–'}" for value in at.values()),
+        )
+        for report in reports
+        for source in report["sources"]
+        for kind, at in (source["gate"] or {}).items()
+    ]
+    names = (
+        "set", "kind", "supported", "said", "quoted instead", "kept with a judge who is right", "of these quoted",
+        "others", "not said", "said with a judge who passes all", "caught with the one who is right",
+    )  # fmt: skip
+    return (
+        f"Outcomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}" if rows else ""
+    )
+
+
+def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return notes on sets with claims of one kind only, and on the sets that `local` was trained on."""
+    few = [
+        f"{source['source']}: too few claims to measure; most figures need supported ones and others."
+        for source in reports[0]["sources"]
+        if not 0 < source["supported"] < source["claims"]
+    ]
+    return "\n".join([*few, *([_IN_SAMPLE] if any(report["verifier"] == "local" for report in reports) else [])])

@@ -1,26 +1,26 @@
-"""Open verifiers by name, and judge labelled claims with them, timed on one core.
-
-`majority`, `overlap` and `likeness` are baselines; `local` is the support check of the gate.
-"""
+"""Judge labelled claims with the gate's support check, timed on one core, or with the model that judges dialogues."""
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from random import Random
 from time import perf_counter
-from types import MappingProxyType
-from typing import Protocol
 
+from bot.settings.tables.settings_tables import Settings
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
-from evaluation.workbench import open_checker
+from evaluation.workbench import gather_limited, open_checker
+from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.gate import is_judged, is_quoted, is_sure
-from pipeline.types import Support
-from storage.indexes.embedders import MINILM
-from storage.indexes.embedding import Embedder, open_embedder
-from storage.language.sentences import sentence_spans
-from storage.language.words import content_terms
+from pipeline.llm.model import LLM, BudgetMeter
+from pipeline.llm.model_client import LazyModel
+from pipeline.prompts.prompter import Prompter
+from pipeline.stages.claim_check import request_verification
+from pipeline.stages.findings import collect_sentences
+from pipeline.types import Conversation, Support, Turn
 from storage.types import Document, Evidence, Passage, Verdict
 
 
@@ -29,68 +29,18 @@ class ClaimJudgement:
     """A verifier's judgement of a claim: its score, and what else it reports."""
 
     score: float  # how well the claim is supported, from 0 to 1
-    verdict: Verdict | None = None  # None if the verifier only scores
+    verdict: Verdict
     reasons: tuple[str, ...] = ()
     sure: bool | None = None  # whether the gate lets the claim pass; None if the verifier is not the gate's
     judged: bool = False  # whether a configured model judges the claim first
     quoted: bool = False  # whether its passage is quoted instead, if a model is configured
 
 
-class Verifier(Protocol):
-    """Judges whether passages, taken together, support a claim. The claim may repeat words of the questions `asked`."""
-
-    async def __call__(self, claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement: ...
+Verifier = Callable[..., Awaitable[ClaimJudgement]]
+"""Judges whether texts, taken together, support a claim, which may repeat words of the questions `asked`."""
 
 
-OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
-"""Opens a verifier for the claims that it will judge, and loads all that it needs."""
-
-
-def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
-    """Return a verifier that gives every claim the most frequent label."""
-    counted = Counter(claim.label for claim in claims)
-    most = max(Verdict, key=lambda verdict: counted[verdict])
-
-    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
-        del claim, evidence, asked
-        return ClaimJudgement(float(most is Verdict.SUPPORTS), most, (f"most claims are labelled {most}",))
-
-    return judge
-
-
-def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
-    """Return a verifier whose score is the share of the claim's content terms that occur in a passage."""
-
-    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
-        del asked
-        terms = set(content_terms(claim))
-        missing = terms.difference(*map(content_terms, evidence))
-        share = 1 - len(missing) / len(terms) if terms else 0.0
-        return ClaimJudgement(share, reasons=(f"not in the passages: {', '.join(sorted(missing))}",) if missing else ())
-
-    return judge
-
-
-def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
-    """Return a verifier whose score is the cosine of the claim with the passages' most similar sentence."""
-    return build_similarity_verifier(open_embedder(MINILM, {}))
-
-
-def build_similarity_verifier(embedder: Embedder) -> Verifier:
-    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
-        del asked
-        sentences = [passage[start:end] for passage in evidence for start, end in sentence_spans(passage)]
-        if not sentences:
-            return ClaimJudgement(0.0, reasons=("there is no evidence",))
-        vectors = embedder.embed([claim, *sentences])
-        cosines = vectors[1:] @ vectors[0]
-        best = int(cosines.argmax())
-        return ClaimJudgement(float(cosines[best].clip(0, 1)), reasons=(f"most alike: {sentences[best]}",))
-
-    return judge
-
-
-def open_local(_: Sequence[LabelledClaim]) -> Verifier:
+def open_local() -> Verifier:
     """Return the gate's support check as a verifier. It is trained on public sets, so it must be tested on others."""
     check = open_checker()
 
@@ -120,23 +70,6 @@ def build_evidence(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, 
     page = Document("", "", title)
     passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
     return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
-
-
-VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
-    "majority": open_majority,
-    "overlap": open_overlap,
-    "likeness": open_likeness,
-    "local": open_local,
-})  # fmt: skip
-
-
-def find_verifier(name: str) -> OpenVerifier:
-    """Return the function that opens a verifier. Raises `EvaluationError` for an unknown name."""
-    if name not in VERIFIERS:
-        raise EvaluationError(
-            f"No verifier is called {name!r}.", hint=f"The verifiers are {', '.join(VERIFIERS)} and judge."
-        )
-    return VERIFIERS[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +103,44 @@ async def _time_judgement(claim: LabelledClaim, verifier: Verifier) -> JudgedCla
     started = perf_counter()
     judged = await verifier(claim.claim, claim.evidence, asked=claim.asked)
     return JudgedClaim(claim, judged, (perf_counter() - started) * 1000)
+
+
+JUDGE = "judge"
+
+
+async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settings) -> tuple[JudgedClaim, ...]:
+    """Judge claims by the model of `[evaluation] judge`.
+
+    Raises `ModelUnavailable`, or `EvaluationError` if none is set.
+    """
+    model = settings.evaluation.judge.over(settings.model)
+    if not model.configured:
+        raise EvaluationError(
+            "No model is configured as judge.", hint="Set [model], or [evaluation] judge, in footnote.toml."
+        )
+    async with AsyncExitStack() as stack:
+        return await judge_by_model(claims, LazyModel(model.plain(), stack), model.max_concurrency)
+
+
+async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: int) -> tuple[JudgedClaim, ...]:
+    """Return a model's verdicts, from at most `at_once` calls at a time. An unusable reply is NOT ENOUGH INFO."""
+
+    async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:
+        started = perf_counter()
+        judgement = await _ask(claim, model, Random(number))
+        return JudgedClaim(claim, judgement, (perf_counter() - started) * 1000)
+
+    return await gather_limited(at_once, judge, count(), claims)
+
+
+async def _ask(claim: LabelledClaim, model: LLM, random: Random) -> ClaimJudgement:
+    sentences = collect_sentences(build_evidence(claim.evidence, title=claim.title))
+    talk = Conversation(tuple(Turn("user", text) for text in claim.asked or (claim.claim,)))
+    prompter = Prompter(model, BudgetMeter(), note=lambda *_: None, now=datetime.now(UTC), random=random)
+    try:
+        verification = await request_verification(claim.claim, sentences, talk, prompter.ask, student=False)
+    except (UnreadableReply, ModelRefused, PromptTooLong) as error:
+        return ClaimJudgement(0.0, Verdict.NOT_ENOUGH_INFO, (f"{type(error).__name__}: {error}",))
+    return ClaimJudgement(
+        float(verification.verdict is Verdict.SUPPORTS), verification.verdict, (verification.reasoning,)
+    )

@@ -36,6 +36,11 @@ def format_figure(value: float | None, form: str = ".3f") -> str:
     return MISSING if value is None else format(value, form)
 
 
+def format_interval(interval: Mapping[str, float] | None, form: str = ".2f") -> str:
+    """Return an estimate with the bounds of its interval."""
+    return MISSING if interval is None else f"{{value:{form}}} ({{low:{form}}}–{{high:{form}}})".format_map(interval)
+
+
 def round_figure(value: float | None, digits: int = 4) -> float | None:
     return None if value is None else round(value, digits)
 

@@ -16,7 +16,7 @@ ROWS = [
     for line in part.splitlines()
     if line.startswith("|") and not line.startswith(("|where|", "|---|"))
 ]
-MISSING = 13
+MISSING = 8
 
 
 @cache

@@ -13,9 +13,8 @@ import typer
 
 from evaluation import EvaluationError
 from evaluation.answers.question_sets import TrueSentence, find_true_sentences
-from evaluation.claims.claim_metrics import ScoredClaims, find_threshold_losing
 from evaluation.claims.labelled_claims import LabelledClaim
-from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
+from evaluation.claims.verifiers import JudgedClaim, judge_claims, open_local
 from evaluation.reports.printing import AsJson, compute_share, print_report, render_table
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
@@ -37,8 +36,6 @@ HARMLESS: Mapping[str, ChangeProposer] = MappingProxyType({
 })  # fmt: skip
 """Changes that keep the meaning of a sentence."""
 
-LOST_SHARE = 0.02
-"""Without verdicts, the threshold rejects at most this share of the true sentences."""
 _WORD_COUNTS = range(6, 46)
 
 
@@ -145,7 +142,6 @@ def alterations(
     dump: Annotated[Path, typer.Option(help="Source of true sentences: a wiki dump or a folder.")],
     count: Annotated[int, typer.Option(min=1, help="How many true sentences.")] = 500,
     seed: Annotated[int, typer.Option(help="Seed for sentences and changes.")] = 7,
-    verifier: Annotated[str, typer.Option(help=f"The verifier: {', '.join(VERIFIERS)}.")] = "local",
     examples: Annotated[int, typer.Option(min=0, help="Show up to this many mistakes of each kind.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +153,6 @@ def alterations(
 
     Example: python -m tools.alterations.alteration_check --dump enwiki-2016-shortened.xml.bz2 --examples 3
     """
-    open_verifier = find_verifier(verifier)
     rng = Random(seed)
     source = FolderSource(dump) if dump.is_dir() else WikipediaDump(dump)
     sentences = choose_sentences(list(find_true_sentences(source)), count, rng)
@@ -165,10 +160,10 @@ def alterations(
         raise EvaluationError(f"{dump} has no sentence that can be altered.", hint="Name a dump with articles.")
     altered = list(alter_sentences(sentences, rng))
     claims = [build_claim(sentence, number) for number, sentence in enumerate(altered)]
-    judged = decide_acceptance(altered, asyncio.run(judge_claims(claims, open_verifier(claims))))
+    judged = decide_acceptance(altered, asyncio.run(judge_claims(claims, open_local())))
     report, mistakes = report_alterations(judged), list_mistakes(judged, examples)
-    text = "\n".join((render_alterations(verifier, report), *_render_mistakes(mistakes)))
-    print_report({"verifier": verifier, **report, "mistakes": mistakes}, text, as_json=as_json)
+    text = "\n".join((render_alterations(report), *_render_mistakes(mistakes)))
+    print_report({**report, "mistakes": mistakes}, text, as_json=as_json)
 
 
 def build_claim(sentence: AlteredSentence, number: int) -> LabelledClaim:
@@ -179,17 +174,11 @@ def build_claim(sentence: AlteredSentence, number: int) -> LabelledClaim:
 
 
 def decide_acceptance(altered: Sequence[AlteredSentence], outcomes: Sequence[JudgedClaim]) -> list[JudgedAlteration]:
-    """Decide which sentences were accepted, by the verifier's verdicts, or by a threshold if it gives none."""
-    scores = np.array([outcome.judged.score for outcome in outcomes], dtype=np.float64)
-    labels = np.array([sentence.true for sentence in altered], dtype=bool)
-    threshold = find_threshold_losing([ScoredClaims(scores, labels)], LOST_SHARE)
-
-    def accepts(outcome: JudgedClaim) -> bool:
-        verdict = outcome.judged.verdict
-        return outcome.judged.score >= threshold if verdict is None else verdict is Verdict.SUPPORTS
-
+    """Return which sentences were accepted, by the verdicts of the check."""
     pairs = zip(altered, outcomes, strict=True)
-    return [JudgedAlteration(sentence, outcome, accepts(outcome)) for sentence, outcome in pairs]
+    return [
+        JudgedAlteration(sentence, outcome, outcome.judged.verdict is Verdict.SUPPORTS) for sentence, outcome in pairs
+    ]
 
 
 def report_alterations(judged: Sequence[JudgedAlteration]) -> dict[str, Any]:
@@ -213,21 +202,21 @@ def list_mistakes(judged: Sequence[JudgedAlteration], limit: int) -> dict[str, l
     """Return the first mistakes of each kind, up to `limit`, with the verifier's reasons."""
     mistakes: dict[str, list[dict[str, Any]]] = {}
     for result in judged:
-        altered, verifier = result.altered, result.outcome.judged
+        altered, judged_claim = result.altered, result.outcome.judged
         if not result.right and len(mistakes.get(altered.kind, ())) < limit:
             mistake = {
                 "sentence": altered.change.text,
                 "old": altered.change.old,
                 "new": altered.change.new,
                 "passage": altered.origin.passage,
-                "score": round(verifier.score, 4),
-                "reasons": list(verifier.reasons),
+                "score": round(judged_claim.score, 4),
+                "reasons": list(judged_claim.reasons),
             }
             mistakes.setdefault(altered.kind, []).append(mistake)
     return mistakes
 
 
-def render_alterations(verifier: str, report: dict[str, Any]) -> str:
+def render_alterations(report: dict[str, Any]) -> str:
     """Return a report as a table in Markdown."""
     milliseconds = report["milliseconds"]
     rows = [
@@ -240,7 +229,7 @@ def render_alterations(verifier: str, report: dict[str, Any]) -> str:
         for kind, group in report[part].items()
     ]
     return (
-        f"**{verifier}** over {report['sentences']:,} true sentences\n\n"
+        f"{report['sentences']:,} true sentences\n\n"
         f"A claim takes {milliseconds['p50']:.2f} ms on one core, {milliseconds['p95']:.2f} at p95.\n\n"
         + render_table(("changed", "sentences", "caught", "kept"), rows)
     )

@@ -21,7 +21,7 @@ from evaluation import EvaluationError
 from evaluation.answers.own.own_questions import MOST_OF_DOCUMENT, QuestionMaking
 from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.answers.question_sets import has_all_strings
-from evaluation.reports.printing import MISSING, compute_mean, format_figure, render_table
+from evaluation.reports.printing import MISSING, compute_mean, format_figure, format_interval, render_table
 from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
 from evaluation.reports.word_measures import f1
 from evaluation.system_variants import SystemVariant, parse_variant
@@ -266,7 +266,7 @@ def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], see
     rows = [
         (
             figures["system"],
-            *(_cell(figures[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
+            *(format_interval(figures[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
             f"{figures['seconds'] or 0:.2f}",
             f"{figures['tokens'] or 0:.0f}",
             format_figure(figures["cost"], ".4f"),
@@ -279,10 +279,6 @@ def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], see
     is_made = any(outcome.question.kind for _, outcome in pairs)
     table = "\n".join(filter(None, (render_table(head, rows), MADE_ARE_FOUND if is_made else "")))
     return "\n\n".join(filter(None, (table, advise(outcomes_by_variant, seed), listed)))
-
-
-def _cell(share: Mapping[str, float] | None) -> str:
-    return MISSING if share is None else "{value:.2f} ({low:.2f}–{high:.2f})".format_map(share)
 
 
 def _describe_wrong(label: str, outcome: OwnOutcome) -> str:
@@ -302,11 +298,9 @@ def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -
     more = f"{best} is right {rights[best]} of {len(scored[best])}, {second} {rights[second]}"
     if test.randomised is None or test.randomised > SIGNIFICANT:
         return f"{more}: that may be chance. Choose the cheaper one, or ask more questions."
-    name, _, limits = best.partition(":")
-    lines = [
-        f'system = "{name}"',
-        *(["[limits]", *(_write_limit(limit) for limit in limits.split(","))] if limits else []),
-    ]
+    name, _, listed = best.partition(":")
+    limits = [limit for limit in listed.split(",") if limit and not limit.startswith("search=")]
+    lines = [f'system = "{name}"', *(["[limits]", *map(_write_limit, limits)] if limits else [])]
     return f"{more} (p = {test.randomised:.3f}). In footnote.toml:\n" + "\n".join(f"    {line}" for line in lines)
 
 

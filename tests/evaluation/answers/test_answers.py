@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from evaluation.answers.answer_scores import (
-    CachingEmbedder,
     ExamOutcome,
     ExamRun,
     abstention_curve,
@@ -17,7 +16,8 @@ from evaluation.answers.answer_scores import (
 )
 from evaluation.answers.question_sets import Exam, ExamQuestion
 from ingest.refresh.corpus_refresh import refresh_corpus
-from tests.fakes import PageSource, WordEmbedder
+from pipeline.types import Turn
+from tests.fakes import PageSource
 from tests.storage.stores import opened
 from tools.training.answer_weights import JUDGED, SCORED, ExamExample, cross_validate, fit_regimes
 
@@ -39,8 +39,7 @@ EXAM = Exam("zoo", "zoo", PageSource(PAGES), QUESTIONS, removable=True)
 async def asked(home: Path, exam: Exam = EXAM) -> tuple[list[ExamOutcome], list[ExamOutcome]]:
     with opened(home) as store:
         await refresh_corpus(exam.source, exam.corpus, store, progress=lambda _: None)
-        quick = replace(store, embedder=CachingEmbedder(store.embedder))
-        return await ask_exam(exam, quick), await ask_exam(exam, quick, without_answers=True)
+        return await ask_exam(exam, store), await ask_exam(exam, store, without_answers=True)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +86,7 @@ async def test_report_of_no_questions_is_empty() -> None:
 async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> None:
     first = "How many fish does the heron eat?"
     posed = ExamQuestion(
-        "And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(first,)
+        "And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(Turn("user", first),)
     )
 
     outcomes, _ = await asked(tmp_path, replace(EXAM, questions=(posed,)))
@@ -99,18 +98,6 @@ def test_abstention_curve_gives_right_abstentions_at_each_share_of_wrong_ones() 
     known = [place / 10 for place in range(11)]
 
     assert abstention_curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5
-
-
-def test_embedder_caches_texts() -> None:
-    inner = WordEmbedder()
-    quick = CachingEmbedder(inner)
-
-    once = quick.embed(["a b", "c", "a b"])
-    again = quick.embed(["c"])
-
-    assert inner.calls == [2]
-    assert (once[0] == once[2]).all()
-    assert (again[0] == once[1]).all()
 
 
 def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[ExamExample]:

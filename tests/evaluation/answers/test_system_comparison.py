@@ -19,12 +19,11 @@ from evaluation.answers.system_comparison import (
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from pipeline.systems import SYSTEMS
 from pipeline.types import Answer
-from storage.types import Verdict
 from tests.handbook import copy_home
 
 POSED = ExamQuestion("How long is the pier?", (("90 metres",),), frozenset(), "g")
 KNOWN = ScriptedConversation(POSED, ("The pier is 90 metres long.",), ("The pier is 97 metres long.",))
-SPOKEN = SystemReply("wikichat", "answered", frozenset(KNOWN.true), 1, {KNOWN.false[0]: Verdict.REFUTES}, 9)
+SPOKEN = SystemReply("wikichat", "answered", frozenset(KNOWN.true), 1, 9)
 
 
 def test_falsified_statement_differs_in_one_number() -> None:
@@ -35,22 +34,16 @@ def test_falsified_statement_differs_in_one_number() -> None:
     assert (chosen[1].posed, chosen[1].true) == (vain, ())
 
 
-def test_differences_between_systems_are_listed() -> None:
-    other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
+def test_false_statements_of_systems_are_counted() -> None:
+    other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, 7)
     compared = ComparedReplies(KNOWN, (SPOKEN, other), UncheckedReply(" ".join(KNOWN.false), 9, 9))
 
-    assert [difference.split(":")[0] for difference in compared.differences] == [
-        "only wikichat says",
-        "only wikichat-fast says",
-        "REFUTES and SUPPORTS",
-        "wikichat withholds 1, wikichat-fast 2",
-    ]
     assert compared.lies == KNOWN.false
     table = render_comparison([compared])
     assert "| wikichat | 1 | 0 | 1 | 1 | 0 | 1 | 9.0 |" in table
     assert "| model alone, unchecked | 1 | 0 |  | 0 | 1 | 0 | 1.0 |" in table
-    assert "0 of 1 conversations are alike; 1 false statements said" in table
-    assert ComparedReplies(KNOWN, (SPOKEN, SPOKEN)).differences == ()
+    assert table.endswith("\n1 false statements said")
+    assert ComparedReplies(KNOWN, (SPOKEN, SPOKEN)).lies == ()
 
 
 async def test_systems_withhold_all_false_statements_and_the_model_alone_says_them(
@@ -60,9 +53,7 @@ async def test_systems_withhold_all_false_statements_and_the_model_alone_says_th
     names = ("wikichat", "wikichat-fast", *({*SYSTEMS} - {"wikichat", "wikichat-fast"}))
     compared = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 4, names, home, alone=True)
 
-    assert [replace(conversation, replies=conversation.replies[:2]).differences for conversation in compared] == [
-        ()
-    ] * 4
+    assert all(full.said == fast.said for full, fast, *_ in (conversation.replies for conversation in compared))
     assert [conversation.lies for conversation in compared] == [()] * 4
     assert {
         reply.system for conversation in compared for reply in conversation.replies if reply.status == "answered"

@@ -78,11 +78,6 @@ ARTICLE = ("Geese fly south.\nDucks stay at home.",)
             ],
         ),
         (
-            "fever-symmetric",
-            [{"id": 7, "claim": "Geese fly .", "evidence_sentence": "Geese fly south .", "label": "SUPPORTS"}],
-            [("Geese fly.", ("Geese fly south.",), SUPPORTS)],
-        ),
-        (
             "begin",  # quotation marks mean nothing in it, and generic replies claim nothing
             [
                 "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label",
@@ -176,24 +171,20 @@ def test_claim_file_in_plain_form_is_read_with_its_optional_fields(tmp_path: Pat
     assert (second.source, second.family, second.kind) == ("ours/held", "ours", "")
 
 
-def test_fool_me_twice_reads_gold_and_retrieved_evidence(tmp_path: Path) -> None:
+def test_fool_me_twice_reads_gold_evidence(tmp_path: Path) -> None:
     row = {
         "id": "a1",
         "text": "Brasker is an island.",
         "label": "SUPPORTS",
         "gold_evidence": [{"section_header": "Place", "text": "It lies in the sea."}, {"text": "No land touches it."}],
-        "retrieved_evidence": [{"text": "It rains."}, {"text": "It snows."}],
         "wikipedia_page": "Brasker",
     }
     path = write(tmp_path / "x", row)
 
     (gold,) = read_claims(path)
-    (searched,) = read_claims(path, "fm2-searched")
 
     assert gold.evidence == ("It lies in the sea.", "No land touches it.")
     assert (gold.group, gold.title, gold.label) == ("Brasker", "Brasker", SUPPORTS)
-    assert searched.evidence == (*gold.evidence, "It rains.")
-    assert (searched.source, searched.family) == ("fm2/searched", "fm2")
 
 
 def make_wice_row(label: str, sets: Any, evidence: list[str]) -> dict[str, Any]:
@@ -261,35 +252,25 @@ def test_unknown_form_error_lists_the_known_ones(tmp_path: Path, content: str) -
     with pytest.raises(UnreadableClaims) as error:
         read_claims(write(tmp_path / "odd.txt", content))
 
-    assert all(form.says in error.value.hint for form in CLAIM_FORMATS.values())
+    assert all(name in error.value.hint for name in CLAIM_FORMATS)
 
 
-def test_undecodable_and_missing_files_and_unknown_forms_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "odd.bin"
-    path.write_bytes(b'{"claim": "\xff\xfe"}')
+def test_undecodable_and_missing_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    path.write_bytes(ROW.encode() + b"\n" * 10_000 + b'{"claim": "\xff\xfe"}')
 
     with pytest.raises(UnreadableClaims, match="not text in UTF-8"):
-        read_claims(path, "plain")
+        read_claims(path)
     with pytest.raises(UnreadableClaims, match="no file"):
         read_claims(tmp_path / "gone.jsonl")
-    with pytest.raises(UnreadableClaims, match="No format") as error:
-        read_claims(path, "foem")
-    assert "fm2" in error.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
-@pytest.mark.parametrize("form", ["", "plain"])
-def test_empty_file_is_reported_as_empty(tmp_path: Path, text: str, form: str) -> None:
+def test_empty_file_is_reported_as_empty(tmp_path: Path, text: str) -> None:
     with pytest.raises(UnreadableClaims, match="is empty") as caught:
-        read_claims(write(tmp_path / "none.jsonl", text), form)
+        read_claims(write(tmp_path / "none.jsonl", text))
 
     assert caught.value.hint
-
-
-def test_file_format_named_by_the_caller_overrides_its_detection(tmp_path: Path) -> None:
-    (claim,) = read_claims(write(tmp_path / "x", ROW), "fever-symmetric")
-
-    assert claim.source == "fever-symmetric"
 
 
 def test_folder_yields_only_its_claim_files(tmp_path: Path) -> None:

@@ -8,16 +8,12 @@ from hypothesis import strategies as st
 from evaluation.claims.claim_metrics import (
     ScoredClaims,
     balanced_accuracy,
-    count_confusions,
     cross_validate_accuracy,
     find_best_threshold,
     find_threshold_losing,
     measure_threshold,
     roc_auc,
 )
-from storage.types import Verdict
-
-SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 
 def scored(kept: list[float], others: list[float]) -> ScoredClaims:
@@ -88,11 +84,3 @@ def test_folds_keep_groups_whole() -> None:
     source = ScoredClaims(np.array([0.4, 0.3, 0.9, 0.8]), np.array([True, False, True, False]))
 
     assert cross_validate_accuracy(source, ["a", "a", "b", "b"], 2) == pytest.approx(0.5)
-
-
-def test_confusion_counts_verdicts_by_label() -> None:
-    confusion = count_confusions([SUPPORTS, SUPPORTS, REFUTES], [SUPPORTS, UNKNOWN, REFUTES])
-
-    assert confusion["SUPPORTS"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 1}
-    assert confusion["REFUTES"] == {"SUPPORTS": 0, "REFUTES": 1, "NOT ENOUGH INFO": 0}
-    assert sum(confusion["NOT ENOUGH INFO"].values()) == 0

@@ -4,8 +4,8 @@ import pytest
 
 from bot.settings.tables.settings_tables import Settings
 from evaluation import EvaluationError
-from evaluation.claims.judge_verifier import ask_configured_judge, judge_by_model
 from evaluation.claims.labelled_claims import LabelledClaim
+from evaluation.claims.verifiers import ask_configured_judge, judge_by_model
 from evaluation.simulated_model.scripted_llm import ScriptedLLM
 from storage.types import Verdict
 

@@ -8,15 +8,11 @@ import pytest
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import (
     ClaimJudgement,
-    build_similarity_verifier,
     judge_claims,
     open_local,
-    open_majority,
-    open_overlap,
     pin_to_one_core,
 )
 from storage.types import Verdict
-from tests.fakes import WordEmbedder
 
 SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
@@ -25,38 +21,9 @@ def claim(label: Verdict = SUPPORTS) -> LabelledClaim:
     return LabelledClaim("1", "s", "Geese fly south.", ("Geese fly south in autumn.",), label, "g")
 
 
-async def test_majority_returns_the_most_frequent_label() -> None:
-    judge = open_majority([claim(REFUTES), claim(REFUTES), claim(SUPPORTS)])
-
-    assert (await judge("Anything.", ())).verdict is REFUTES
-    assert (await open_majority([claim(SUPPORTS)])("Anything.", ())).score == 1.0
-
-
-async def test_overlap_is_the_share_of_terms_found_in_any_passage() -> None:
-    judge = open_overlap([])
-
-    judged = await judge("The geese fly south.", ["A goose? Geese!", "It flies."])
-
-    assert judged.score == pytest.approx(2 / 3)
-    assert judged.verdict is None
-    assert "south" in judged.reasons[0]
-    assert (await judge("It is.", ["It is."])).score == 0.0
-
-
-async def test_likeness_is_the_cosine_of_the_best_sentence() -> None:
-    judge = build_similarity_verifier(WordEmbedder())
-
-    best = await judge("geese fly south", ["Ducks stay. Geese fly south. Who knows?"])
-
-    assert best.score == pytest.approx(1.0, abs=0.02)
-    assert "Geese fly south." in best.reasons[0]
-    assert (await judge("geese fly south", ())).score == 0.0
-    assert (await judge("ducks swim", ["geese fly south."])).score < 0.6
-
-
 async def test_local_check_returns_a_verdict(handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", str(handbook))
-    judge = open_local([])
+    judge = open_local()
 
     assert (await judge("Geese fly.", ["Geese fly."])).verdict is SUPPORTS
     refused = await judge("Geese sing.", ["Stones are heavy."])
