@@ -62,7 +62,7 @@ def open_simulated(seed: int) -> LLM:
 _TOPIC = re.compile(r"^=== \w+ begins ===\n(.*)\n(.*)\n=== \w+ ends ===$", re.MULTILINE)
 _SPOKEN = re.compile(r"^(User|Chatbot): (.*)$", re.MULTILINE)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w-]+(?: [A-Z][\w-]+)*")
-_MARK = re.compile(r"\s*\[\d+\]")
+_MARK = re.compile(r"\s*\[\d+\]|\([^()\n]* › [^()\n]*\) ")  # of a citation, or the place of a quotation
 
 
 async def _write_user(call: ModelCall) -> str:

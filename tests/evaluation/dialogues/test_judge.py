@@ -7,7 +7,9 @@ import pytest
 from evaluation.dialogues.dialogue_types import CitationCounts, DialogueTurn, RepliedSentence, ShownPassage
 from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn
 from evaluation.dialogues.judging.judge_replies import ANSWERED, SCALES, grade_format
+from evaluation.dialogues.models.stand_ins import open_rule_judge
 from pipeline.errors import ModelUnavailable, UnreadableReply
+from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.support.verdict_look import Verification
 from pipeline.types import Turn
 from storage.types import Document, Hit, Passage, Verdict
@@ -175,3 +177,10 @@ def test_answerable_reply_is_parsed():
     assert ANSWERED.from_text("Reasoning: .\n**Answered:** No.") is False
     with pytest.raises(UnreadableReply):
         ANSWERED.from_text("Perhaps")
+
+
+async def test_rule_judge_drops_the_place_of_a_quotation():
+    message = ChatMessage("user", "Chatbot: (Pier › Size) It is 90 metres long. [1]\nWhich facts does it state?")
+    assert await open_rule_judge(None).write(ModelCall("split", (message,), None, 9)) == (
+        "- It is 90 metres long. | none"
+    )
