@@ -91,12 +91,19 @@ class SupportChecker:
         """Decide whether the passages of the evidence, read together, support the sentence.
 
         The titles and other names of their pages count as stated in them, as a page says "she" of its subject. `asked`
-        are the question and earlier messages: values from there may be disputed, but are not evidence. Repeated checks,
-        as when a draft repeats a note, return the cached result.
+        are the question and earlier messages: values from there may be disputed, but are not evidence. Several
+        sentences are doubtful if one alone is. Repeated checks, as when a draft repeats a note, return the cached
+        result.
         """
         key = (sentence, tuple(evidence), tuple(asked))
         if key not in self._known:
             support = await self._decide(sentence, evidence, asked)
+            parts = [sentence[slice(*span)] for span in sentence_spans(sentence)]
+            if support.holds and not support.verbatim and len(parts) > 1:
+                telling = [part for part in parts if len(set(content_terms(part))) >= MIN_CONTENT_WORDS]
+                alone = [await self(part, evidence, asked=asked) for part in telling]
+                sure = all(part.holds and not part.doubtful for part in alone)
+                support = replace(support, doubtful=support.doubtful or not sure)
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
             self._known[key] = support

@@ -231,6 +231,14 @@ async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
 
 
+async def test_sentences_are_doubtful_if_one_alone_is(read: EmbedTokens) -> None:
+    """SmolLM2's note of two doubtful sentences was said, because both together shared enough words with a passage."""
+    narrow, sure = "The mill in Lauvik gave 340 people work.", "Ingrid Solberg founded the paper mill in 1921."
+    check = SupportChecker(read)
+    verdicts = [await check(text, evidence(MILL)) for text in (narrow, sure, f"{narrow} {sure}")]
+    assert [(support.holds, support.doubtful) for support in verdicts] == [(True, True), (True, False), (True, True)]
+
+
 @pytest.mark.parametrize(
     ("sentence", "strange"),
     [
