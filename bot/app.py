@@ -56,8 +56,12 @@ class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
     ) -> tuple[Hit, ...]:
         """Return passages of at most `pages` pages, without those to `skip`. Raises `SourceUnavailable`.
 
-        A page that `local` finds is not fetched. With `seconds`, the search ends early, and need not succeed.
+        A page that `local` finds is not fetched. With `seconds`, the search ends earlier.
         """
+        ...
+
+    def refuse_while_resting(self) -> None:
+        """Raise `SourceUnavailable` if the engine has just failed."""
         ...
 
 

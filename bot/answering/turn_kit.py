@@ -23,7 +23,7 @@ from bot.answering.example_pool import load_demos
 from bot.answering.introduction import introduce
 from bot.answering.pinned_answers import say_pinned
 from bot.answering.web_beside import WebBeside, find_pages, find_stored_article, rank_with_web
-from bot.app import App
+from bot.app import App, WebCorpus
 from bot.types import Failure, PinMark, TaskKind, TurnRequest
 from bot.views.catalog import find_apology
 from ingest.types import SourceUnavailable
@@ -161,8 +161,8 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
         random=random,
         run_in_thread=app.passages.threads.think.run,
     )
-    if web:
-        web.connect(partial(find_pages, turn.talk, replace(kit, engine=recorder.engine)))
+    if web and app.web:
+        web.connect(partial(_report_outages(_find_beside), app.web, turn.talk, replace(kit, engine=recorder.engine)))
         kit = replace(kit, with_web=partial(rank_with_web, web, turn.talk.question, kit))
     return TurnTools(kit, gate, recorder, deadline, web)
 
@@ -177,6 +177,11 @@ def _build_beside(app: App, turn: PreparedTurn) -> WebBeside | None:
     writes = app.llm is not None and bool(turn.system.calls) and not turn.limits.one_call
     both = engine.every_system and may_read and writes and turn.task == "ask"
     return WebBeside(engine.wait_seconds) if both else None
+
+
+async def _find_beside(web: WebCorpus, talk: Conversation, kit: Kit) -> tuple[Hit, ...]:
+    web.refuse_while_resting()  # before the model writes a query
+    return await find_pages(talk, kit)
 
 
 @dataclass(frozen=True, slots=True)

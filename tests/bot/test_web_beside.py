@@ -168,6 +168,7 @@ async def test_failed_engine_is_recorded_and_shown_and_the_corpora_answer(tmp_pa
         again = await web.ask(system)
         assert again.web_fault
         assert "failed less than" in again.web_fault.message
+    assert sum("public search engine" in prompt for prompt in web.prompts) == 1  # no query is written for nothing
 
 
 async def test_slow_engine_delays_an_answer_by_the_limit_only(tmp_path: Path) -> None:
@@ -177,6 +178,14 @@ async def test_slow_engine_delays_an_answer_by_the_limit_only(tmp_path: Path) ->
         assert "handbook" in cited(done)
         assert done.web_fault
         assert "in time" in done.web_fault.message or "within 0.5 seconds" in done.web_fault.message
+
+
+async def test_next_query_is_shown_the_library_query_not_that_for_strangers(tmp_path: Path) -> None:
+    script = {"query": "Search: yes\nQuery: lighthouse of Mr Secret\nTime: none"}
+    async with surfing(tmp_path, script=script, limits=LimitSettings(query="always")) as web:
+        done = await web.ask("wikichat")
+        assert done.query
+        assert (done.query.text, web.engine.queries) == ("lighthouse of Mr Secret", ["Skarholm lighthouse height"])
 
 
 async def test_web_alone_in_scope_fails_as_an_outage(tmp_path: Path) -> None:

@@ -100,17 +100,14 @@ class WebSearch:
         """Return passages from the beginnings of up to `pages` pages, in the engine's order; skip addresses in `skip`.
 
         Pages of another time than `time` follow only if the engine knows fewer of that time. A page that is in a corpus
-        is not fetched: `local` finds it. With `seconds`, the search need not succeed: it ends earlier, and an engine
-        that has just failed is not asked.
+        is not fetched: `local` finds it. With `seconds`, the search ends earlier.
 
         Raises:
             SourceUnavailable: The engine failed, or none of the pages that it found can be read.
         """
-        pages, now = min(pages, MOST_PAGES), asyncio.get_running_loop().time()
-        if seconds is not None and now < self._rests_until:
-            message = f"The search engine {self._engine.name} failed less than {REST_SECONDS:g} seconds ago."
-            raise SourceUnavailable(message, hint=_OUTAGE_HINT)
-        deadline = now + (self._bounds.seconds if seconds is None else min(seconds, self._bounds.seconds))
+        pages = min(pages, MOST_PAGES)
+        most = self._bounds.seconds if seconds is None else min(seconds, self._bounds.seconds)
+        deadline = asyncio.get_running_loop().time() + most
         # Started during the engine's search, because starting a process takes longer than reading a page.
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
         warming.add_done_callback(_note_failed_start)
@@ -144,6 +141,12 @@ class WebSearch:
             message = f"None of the pages that the search engine {self._engine.name} found could be read."
             raise SourceUnavailable(message, hint=hint) from outages[0]
         return tuple(hit for place in sorted(read) for hit in read[place])
+
+    def refuse_while_resting(self) -> None:
+        """Raise `SourceUnavailable` if the engine has just failed. For searches that need not succeed."""
+        if asyncio.get_running_loop().time() < self._rests_until:
+            message = f"The search engine {self._engine.name} failed less than {REST_SECONDS:g} seconds ago."
+            raise SourceUnavailable(message, hint=_OUTAGE_HINT)
 
     async def find(self, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
         """Return the addresses that the engine finds. Raises `SourceUnavailable`."""

@@ -316,22 +316,23 @@ async def test_unreachable_pages_are_an_outage() -> None:
         await web.search("pages", 2)
 
 
-async def test_failed_engine_is_left_out_for_a_while_by_searches_that_need_not_succeed() -> None:
+async def test_failed_engine_rests_for_searches_that_need_not_succeed() -> None:
     engine = Engine("searxng", ["/1"], [Answer(400)])
     with searching(engine, {"/1": page("One.")}) as (web, _):
-        for match in ("HTTP 400", "failed less than"):
-            with pytest.raises(SourceUnavailable, match=match):
-                await web.search("kites", 1, seconds=3.0)
-        assert engine.queries == []
+        web.refuse_while_resting()
+        with pytest.raises(SourceUnavailable, match="HTTP 400"):
+            await web.search("kites", 1, seconds=3.0)
+        with pytest.raises(SourceUnavailable, match="failed less than"):
+            web.refuse_while_resting()
         assert texts(await web.search("kites", 1)) == ["One."]
 
 
-async def test_engine_without_a_fair_time_is_asked_again() -> None:
+async def test_engine_without_a_fair_time_does_not_rest() -> None:
     engine = Engine("searxng", ["/1"], [Answer(200, b"{}", sent=1, stalls=True)])
     with searching(engine, {"/1": page("One.")}) as (web, _):
         with pytest.raises(SourceUnavailable, match="in time"):
             await web.search("kites", 1, seconds=0.2)
-        assert texts(await web.search("kites", 1, seconds=3.0)) == ["One."]
+        web.refuse_while_resting()
 
 
 ARTICLE = "https://en.m.wikipedia.org/wiki/Kite#Flight"
