@@ -5,6 +5,7 @@ paper's model writes a query for every turn. Here the model may decline, and the
 sentence must pass the gate against the pages that it cites.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.kit import Kit, SystemEntry
@@ -22,7 +23,7 @@ from pipeline.stages.passage_retrieval import (
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import drop_copies, prepare_context, read_conversation
 from pipeline.types import Conversation, Status
-from storage.types import Hit, SearchQuery
+from storage.types import DocumentId, Hit, SearchQuery
 
 NEWS, NEWS_PAGES = "news", 2
 
@@ -42,11 +43,20 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     # In the corpora, the hits for the question itself come last, in case the query misses its point.
     found = await kit.with_web(query.text, await search(query, kit))
-    hits = drop_copies((*found, *context.nearest), query.text)[: kit.limits.passages]
+    hits = take_of_each_page(drop_copies((*found, *context.nearest), query.text), kit.limits.passages)
     findings = quote_passages(hits)
     if not findings:
         return Status.ABSTAINED
     return Status.ANSWERED if await say_draft(context, findings, kit, refined=True) else Status.ABSTAINED
+
+
+def take_of_each_page(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Return at most `limit` hits, in their order: of each page the first, then of each the second, and so on."""
+    pages = dict[DocumentId, list[Hit]]()
+    for hit in hits:
+        pages.setdefault((hit.passage.corpus, hit.passage.document), []).append(hit)
+    chosen = {hit.passage.id for hit in take_turns([*pages.values()])[:limit]}
+    return tuple(hit for hit in hits if hit.passage.id in chosen)
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:

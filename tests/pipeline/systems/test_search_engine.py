@@ -53,7 +53,9 @@ class Web(Shelf):
         self.counts = (*self.counts, k)
         if self.fault:
             raise self.fault
-        return (await super().search(query, 99))[:k]
+        found = await super().search(query, 99)
+        pages = list(dict.fromkeys(hit.passage.document for hit in found))[:k]
+        return tuple(hit for hit in found if hit.passage.document in pages)
 
 
 def script(**changes: str | Exception) -> Script:
@@ -74,6 +76,20 @@ async def test_dialogue_makes_the_query_and_one_prompt_has_all_pages() -> None:
     assert all(page.passage.text.split(".")[0] in llm.asked("draft") for page in PAGES)
     assert "Carniolan honey bees tend to swarm when they are crowded." in answered(outcome)
     assert {citation.corpus for citation in outcome.answer.citations} == {"web:searxng"}
+
+
+async def test_each_page_is_read_though_the_first_have_many_passages() -> None:
+    ways = ("when crowded", "in May", "before noon", "if it rains", "after five days")
+    pages = [
+        web_page(f"Carniolan bees swarm {way} at {place}.", key=place, position=number)
+        for place in ("Bled", "Graz", "Lienz", "Zadar", "Varna")
+        for number, way in enumerate(ways)
+    ]
+    llm = ScriptedLLM(script())
+    await asked(llm, Web(pages))
+    assert all(
+        f"swarm when crowded at {place}" in llm.asked("draft") for place in ("Bled", "Graz", "Lienz", "Zadar", "Varna")
+    )
 
 
 async def test_web_pages_are_stored_with_the_search_step() -> None:
