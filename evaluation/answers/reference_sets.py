@@ -210,7 +210,7 @@ def read_ott_qa(built: SetBuilder, questions: Path, tables: Path, passages: Path
         if table not in known:
             known[table] = _read_table(built, tables / f"{table}.json"), _read_links(built, passages / f"{table}.json")
         rows, links = known[table]
-        used = [_find_node(row, node, rows, links) for node in row.many("answer-node")]
+        used = [part for node in row.many("answer-node") for part in _find_node(row, node, rows, links)]
         talk = [Turn("user", detokenize(row.text("question")))]
         built.add_reply(talk, detokenize(row.text("answer-text")), used, table)
 
@@ -238,12 +238,13 @@ def _read_links(built: SetBuilder, path: Path) -> Mapping[str, Used]:
     }
 
 
-def _find_node(row: FileRow, node: Any, rows: Sequence[Used], links: Mapping[str, Used]) -> Used:
+def _find_node(row: FileRow, node: Any, rows: Sequence[Used], links: Mapping[str, Used]) -> Sequence[Used]:
+    """Return the row of an answer, with the passage to which it leads if the answer is in that."""
     match node:
-        case [_, _, str(link), "passage"] if link in links:
-            return links[link]
         case [_, [int(place), _], _, "table"] if place < len(rows):
-            return rows[place]
+            return rows[place : place + 1]
+        case [_, [int(place), _], str(link), "passage"] if place < len(rows) and link in links:
+            return rows[place], links[link]
     raise row.unlike("answer-node", "cells of the table, or its linked passages", node)
 
 
