@@ -1,10 +1,12 @@
 """Ask a student held-out lessons, and compare its replies with its teacher's: `footnote distil compare`.
 
 The comparison shows, for each stage, how often the student kept the format, and how often it made the teacher's
-decision. To compare whole answers, use `footnote evaluate dialogues` with both models.
+decision. A student with no more agreement than the teacher's most frequent decision has learned formats alone. To
+compare whole answers, use `footnote evaluate dialogues` with both models.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,8 +52,8 @@ def _cited(items: Sequence[Any]) -> frozenset[int]:
     return frozenset(number for item in items for number in getattr(item, "sentences", getattr(item, "numbers", ())))
 
 
-def _rulings(rulings: Sequence[Any]) -> dict[int, object]:
-    return {ruling.claim: ruling.found.verdict for ruling in rulings}
+def _rulings(rulings: Sequence[Any]) -> frozenset[tuple[int, object]]:
+    return frozenset({ruling.claim: ruling.found.verdict for ruling in rulings}.items())
 
 
 _DECISIONS: Mapping[str, Callable[[Any], object]] = {
@@ -137,10 +139,21 @@ def summarise(replies: Sequence[StudentReply]) -> list[dict[str, Any]]:
             "template": name,
             "lessons": len(group),
             **{figure: compute_mean(map(measure, group)) for figure, (_, measure, _) in _MEANS.items()},
+            "commonest_decision": _share_commonest(reply.lesson for reply in group),
             "no_reply": sum(bool(reply.fault) for reply in group),
         }
         for name, group in (*groups, ("all", replies))
     ]
+
+
+def _share_commonest(lessons: Iterable[Lesson]) -> float | None:
+    """Return how often a template's most frequent decision is the teacher's; None if all replies are free text."""
+    counts = defaultdict[str, Counter[object]](Counter)
+    for lesson in lessons:
+        if decide := _DECISIONS.get(lesson.template):
+            counts[lesson.template][decide(read_lesson(lesson))] += 1
+    right, decided = (sum(map(count, counts.values())) for count in (lambda each: max(each.values()), Counter.total))
+    return right / decided if decided else None
 
 
 _MEANS: Mapping[str, tuple[str, Callable[[StudentReply], float | None], str]] = {
@@ -154,8 +167,8 @@ _MEANS: Mapping[str, tuple[str, Callable[[StudentReply], float | None], str]] = 
 
 
 def _render(figures: Sequence[Mapping[str, Any]]) -> str:
-    head = ("template", "lessons", *(title for title, _, _ in _MEANS.values()), "no reply")
-    forms = {name: form for name, (_, _, form) in _MEANS.items()}
+    head = ("template", "lessons", *(title for title, _, _ in _MEANS.values()), "commonest decision", "no reply")
+    forms = {name: form for name, (_, _, form) in _MEANS.items()} | {"commonest_decision": ".2f"}
     means = ([format_figure(figure[name], form) for name, form in forms.items()] for figure in figures)
     ends = ((figure["template"], figure["lessons"], figure["no_reply"]) for figure in figures)
     return render_table(

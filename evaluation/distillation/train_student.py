@@ -19,14 +19,7 @@ import torch
 import transformers
 from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
 from peft import LoraConfig, get_peft_model
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    DataCollatorForSeq2Seq,
-    GgufConfig,
-    Trainer,
-    TrainingArguments,
-)
+from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, GgufConfig, Trainer
 
 IGNORED = -100  # the label of tokens without a loss
 
@@ -70,7 +63,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in --out")
     parser.add_argument("--merge", action="store_true", help="also write the model with the adapter merged into it")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.bf16 |= torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return options
 
 
 def read_lessons(path: Path) -> list[dict[str, Any]]:
@@ -88,12 +83,8 @@ def open_model(options: argparse.Namespace) -> tuple[Any, Any]:
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     if source:  # by default, weights may stay in blocks, which cannot be trained
         source["quantization_config"] = GgufConfig(dequantize=True)
-    precision = torch.bfloat16 if is_half(options) else torch.float32
+    precision = torch.bfloat16 if options.bf16 else torch.float32
     return AutoModelForCausalLM.from_pretrained(name, dtype=precision, **source), tokenizer
-
-
-def is_half(options: argparse.Namespace) -> bool:
-    return bool(options.bf16 or (torch.cuda.is_available() and torch.cuda.is_bf16_supported()))
 
 
 def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
@@ -132,7 +123,7 @@ def build_lora(options: argparse.Namespace) -> LoraConfig:
 
 
 def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: argparse.Namespace) -> Trainer:
-    arguments = TrainingArguments(
+    arguments = transformers.TrainingArguments(
         output_dir=str(options.out),
         num_train_epochs=options.epochs,
         max_steps=options.steps,
@@ -142,7 +133,7 @@ def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: 
         learning_rate=options.rate,
         lr_scheduler_type="cosine",
         warmup_steps=0.03,
-        bf16=is_half(options),
+        bf16=options.bf16,
         use_cpu=options.bf16 and not torch.cuda.is_available(),  # transformers expects 16 bits on accelerators only
         activation_checkpointing=torch.cuda.is_available(),
         eval_strategy="epoch" if encoded["validation"] else "no",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.distillation.lesson_comparison import agrees, ask_all, summarise
+from evaluation.distillation.lesson_comparison import StudentReply, agrees, ask_all, summarise
 from evaluation.distillation.student_lessons import Lesson, read_lesson
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model import ModelReply
@@ -40,6 +40,15 @@ async def test_identical_student_agrees_everywhere():
     assert {stage["agrees"] for stage in stages} == {1.0, None}
     assert (every["format_kept"], every["agrees"], every["words_in_common"]) == (1.0, 1.0, 1.0)
     assert (every["reply_tokens"], every["seconds"], every["no_reply"]) == (10, 0.5, 0)
+
+
+def test_commonest_decision_is_the_agreement_of_a_constant_student():
+    refuted, unknown = LESSONS[0], replace(LESSONS[0], output="Sentences: 1\nVerdict: NOT ENOUGH INFO")
+    lessons = (refuted, refuted, unknown, LESSONS[1], LESSONS[3])
+    replies = [
+        StudentReply(lesson, "", readable=True, agrees=None, overlap=0, tokens=0, seconds=0) for lesson in lessons
+    ]
+    assert [stage["commonest_decision"] for stage in summarise(replies)] == [None, 1.0, 2 / 3, 3 / 4]
 
 
 async def test_broken_format_wrong_verdict_and_missing_reply_are_counted_apart():
