@@ -1,8 +1,7 @@
 """Ask a student held-out lessons, and compare its replies with its teacher's: `footnote distil compare`.
 
-The comparison shows, for each stage, how often the student kept the format, and how often it made the teacher's
-decision. A student with no more agreement than the teacher's most frequent decision has learned formats alone. To
-compare whole answers, use `footnote evaluate dialogues` with both models.
+The comparison shows, for each stage, how often the student kept the format and made the teacher's decision. One that
+agrees no more than the commonest decision knows formats alone. `footnote evaluate dialogues` compares whole answers.
 """
 
 from collections import Counter, defaultdict
