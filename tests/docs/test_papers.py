@@ -16,7 +16,7 @@ ROWS = [
     for line in part.splitlines()
     if line.startswith("|") and not line.startswith(("|where|", "|---|"))
 ]
-MISSING = 8
+MISSING = 13
 
 
 @cache
