@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.answering.turn_record import TurnRecord, find_query, read_turn_record
+from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.views.catalog import render_marks
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
@@ -45,7 +45,7 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
     answer = record.result.answer
     if reason := _find_unfitness(record, answer):
         raise UnfitExample(reason)
-    query = find_query(entries)
+    query = record.result.query
     numbers = {citation.passage_id: citation.number for citation in answer.citations}
     return Demonstration(
         record.turn_id,

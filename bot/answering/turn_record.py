@@ -7,7 +7,7 @@ corpora counts as made from every corpus that it could read.
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -211,7 +211,7 @@ def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
         return None
     body, closed = opened.body, _find_first(entries, EntryKind.TURN_CLOSED)
     asker = _read_asker(body.get("asker"))
-    result = _read_result(closed) if closed else None
+    result = replace(_read_result(closed), query=find_query(entries)) if closed else None
     retracted = any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
     stated = result.cited_documents if result else frozenset[DocumentId]()
     cited = frozenset(corpus for corpus, _ in stated)

@@ -12,7 +12,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from bot.access import is_same_person, list_corpora
-from bot.answering.turn_record import TurnRecord, find_query, read_turn_record
+from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
 from bot.desk.authorized_turn import find_last_action, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora
@@ -87,7 +87,8 @@ def select_turns(
     if not turn or not result or result.failure or outcome in _NEVER_SHOWN or result.answer.status is Status.CANCELLED:
         return (asked,)
     corpora, documents = tuple(sorted(turn.corpora)), tuple(sorted(turn.documents))
-    return asked, Turn("bot", result.text, turn.at, turn.language, result.cited_titles, corpora, documents)
+    said = Turn("bot", result.text, turn.at, turn.language, result.cited_titles, corpora, documents, result.query)
+    return asked, said
 
 
 async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
@@ -104,7 +105,6 @@ async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope:
         return Exchange(earlier.taken_at, (), messages)
     shown = messages.union(turn.delivered) if turn else messages
     turns = select_turns(question, earlier.outcome, turn, by, scope)
-    turns = tuple(replace(part, query=find_query(entries) if part.speaker == "bot" else None) for part in turns)
     return Exchange(question.at, turns, shown)
 
 
