@@ -70,8 +70,8 @@ def render_only_quoted(why: Failure | None, language: str) -> str:
 
 
 def render_notices(done: TurnResult, language: str) -> tuple[str, ...]:
-    """Return the lines above an answer that lacks something: its model failed, or the web could not be searched."""
-    web = translate("web_unsearched", language) if done.web_fault else ""
+    """Return the lines above an answer that lacks something: its model failed, or, outside a study, the web."""
+    web = translate("web_unsearched", language) if done.web_fault and not done.study else ""
     return tuple(filter(None, (render_only_quoted(done.quoted_because, language), web)))
 
 

@@ -264,11 +264,13 @@ def build_evidence_view(
 ) -> EvidenceView:
     """Return the evidence of an answer. Its citations are shown as they were when the answer was given.
 
-    `passages` are the other passages that its claims name, by id, as they are now; missing ones are not shown.
+    `passages` are the other passages that its claims name, by id, as they are now; missing ones are not shown. In a
+    study the model's own claims are not shown, because not every system makes some.
     """
+    claims = [claim for claim in result.answer.claims if not (result.study and claim.claim.origin == "model")]
     cited = {citation.passage_id: build_cited_source(citation, language) for citation in result.answer.citations}
     known = {key: _page_source(*row, language, quote=row[0].text) for key, row in passages.items()} | cited
-    items = tuple(_build_evidence_items(result.answer.claims, known, language))
+    items = tuple(_build_evidence_items(claims, known, language))
     quoted = {source.number for item in items for source in item.sources if source.quote}
     sources = [build_cited_source(citation, language) for citation in result.answer.citations]
     shown = tuple(replace(source, quote="") if source.number in quoted else source for source in sources)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.answering.study import draw
-from bot.types import StudyDraw
+from bot.types import Failure, StudyDraw
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import ButtonAction
-from bot.views.view_reducer import apply_event, finish_view, start_view
+from bot.views.view_reducer import apply_event, build_evidence_view, finish_view, start_view
 from pipeline.types import ClaimChecked, DraftStarted, PageQuoted, PassagesFound, SearchStarted, SentencePassed
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
 from tests.bot.fake_services import answered, document, passage
@@ -41,17 +41,20 @@ def test_first_system_of_a_pair_of_questions_is_drawn_evenly() -> None:
 
 
 CLAIM = CheckedClaim(Claim("It is blue.", "model"), Verdict.SUPPORTS, ("p1",), "because")
+STATED = replace(CLAIM, claim=Claim("It is blue.", "retrieved"))
 
 
-@given(claims=st.integers(0, 3))
-def test_answer_is_shown_the_same_whichever_system_gave_it(claims: int) -> None:
+@given(claims=st.integers(0, 3), fault=st.none() | st.just(Failure("search_unavailable", "HTTP 400", "")))
+def test_answer_is_shown_the_same_whichever_system_gave_it(claims: int, fault: Failure | None) -> None:
     drawn = StudyDraw(PAIR[0], PAIR, 0)
-    plain = answered()
-    first = replace(plain, system=PAIR[0], study=drawn, answer=replace(plain.answer, claims=(CLAIM,) * claims))
+    plain = replace(answered(), answer=replace(answered().answer, claims=(STATED,)))
+    reply = replace(plain.answer, claims=(STATED, *[CLAIM] * claims))
+    first = replace(plain, system=PAIR[0], study=drawn, answer=reply, web_fault=fault)
     second = replace(plain, system=PAIR[1], study=replace(drawn, system=PAIR[1]))
     view = finish_view(start_view(7, "en"), first)
 
     assert view == finish_view(start_view(7, "en"), second)
+    assert build_evidence_view(first, {}, "?", "en") == build_evidence_view(second, {}, "?", "en")
     assert not any(name in f"{view} {render_plain_text(view)}" for name in PAIR)
     assert ButtonAction.RATE in {button.action for button in view.buttons}
 
