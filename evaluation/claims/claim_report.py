@@ -19,11 +19,7 @@ from bot.cli.command_context import find_cli_state
 from bot.settings.settings_reader import load_settings
 from evaluation import EvaluationError
 from evaluation.claims.claim_formats import read_all
-from evaluation.claims.claim_metrics import (
-    ScoredClaims,
-    balanced_accuracy,
-    roc_auc,
-)
+from evaluation.claims.claim_metrics import ScoredClaims, balanced_accuracy, roc_auc
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import JUDGE, JudgedClaim, ask_configured_judge, judge_claims, open_local
 from evaluation.reports.printing import AsJson, compute_share, format_figure, print_report, render_table, round_figure

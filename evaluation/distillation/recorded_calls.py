@@ -5,14 +5,16 @@ the conversation. If a fact no longer exists, because its passage has changed, t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.stages.findings import SourcedFinding
 from pipeline.types import Conversation, Turn
+from storage.record.comparisons import RATED
 from storage.record.record_search import TurnSummary
 from storage.types import Document, DocumentId, EntryKind, Evidence, LogEntry, Passage
 
+POOR = 2  # up to this rating of 5, an answer was disliked
 Passages = Mapping[str, tuple[Passage, Document]]
 
 
@@ -52,8 +54,9 @@ def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn
     if summary.erased or not opened or not closed:
         return None
     begun, ended = opened[0], closed[-1]
+    rated = {row.get("by"): row["rating"] for row in bodies[EntryKind.FEEDBACK] if row.get("what") == RATED}
     return RecordedTurn(
-        summary=summary,
+        summary=replace(summary, down=summary.down + sum(rating <= POOR for rating in rated.values())),
         question=begun["question"],
         earlier=tuple(begun.get("earlier", ())),
         calls=tuple(_read_call(step) for step in steps if _ended_well(step)),

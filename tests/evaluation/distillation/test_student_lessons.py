@@ -76,12 +76,14 @@ def record_turn(*steps: dict[str, object], sentences: tuple[str, ...] = (), cite
         "sentences": [{"text": text} for text in sentences],
         "citations": [{"corpus": "handbook", "document": cites}] if cites else [],
     }
+    ratings = [{"what": "rated", "rating": rating, "by": by} for by, rating in about.pop("ratings", ())]
     summary = TurnSummary(**{**{name: getattr(SUMMARY, name) for name in TurnSummary.__slots__}, **about})
     search = {"query": "ferry", "hits": [["p1", 1.0, "handbook", "ferry.md"]]}
     bodies = (
         (EntryKind.TURN_OPENED, opened),
         *((EntryKind.STEP, call) for call in (search, *steps)),
         (EntryKind.TURN_CLOSED, closed),
+        *((EntryKind.FEEDBACK, rating) for rating in ratings),
     )
     return read_turn(summary, [LogEntry(summary.turn_id, kind, body, NOW) for kind, body in bodies])
 
@@ -185,6 +187,8 @@ CONSENT = DistillationSettings(places=("slack:T1/C1", "slack:T1/U7"), corpora=("
         ({"channel": "slack:T1/C2"}, "its place gave no consent"),
         ({"platform": "terminal", "channel": ""}, "its place gave no consent"),
         ({"down": 1}, "its answer was rated wrong or retracted"),
+        ({"ratings": [("slack:T1/U1", 2)]}, "its answer was rated wrong or retracted"),
+        ({"ratings": [("slack:T1/U1", 2), ("slack:T1/U1", 4)]}, ""),
         ({"retracted": True}, "its answer was rated wrong or retracted"),
         ({"status": "failed"}, "it failed"),
     ],
