@@ -1,7 +1,8 @@
 """Draw the system that answers a question where people compare two systems without knowing which one answers.
 
 Of two successive questions of a person, each system answers one, in random order, so that their ratings can be paired.
-The draw depends only on the question's place among the person's questions: a repeated turn gets the same system.
+The draw depends only on the question's place among the person's questions: a repeated or edited one gets the same
+system. Silent messages and fact-checks have no place.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from bot.views.catalog import translate
 from storage.record.comparisons import Comparisons
 from storage.types import QueuedQuestion
 
+_MOST = 10_000  # questions of a person that are counted
 STUDY = "study"  # the key of the channel's setting
 
 
@@ -32,8 +34,10 @@ async def draw_system(app: App, row: QueuedQuestion, systems: Sequence[str]) -> 
         return None
     agreed = [entry.at for entry in await app.audit.turn(row.channel) if entry.body.get("key") == STUDY and entry.at]
     since = max(agreed, default=datetime.fromtimestamp(0, UTC))
-    asked = await app.queue.asked(since=since, user=row.user, channel=row.channel, upto=row.ticket)
-    return draw(systems, f"{row.channel} {row.user} {since}", max(asked - 1, 0))
+    rows = await app.queue.recent(row.channel, user=row.user, limit=_MOST)
+    before = [other for other in rows if other.ticket < row.ticket and other.taken_at >= since]
+    number = sum(not other.body.get("unasked") and other.body.get("task") != "check" for other in before)
+    return draw(systems, f"{row.channel} {row.user} {since}", number)
 
 
 def render_study_notice(drawn: StudyDraw, language: str) -> str:

@@ -40,8 +40,8 @@ def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any
 
 
 def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
-    """Return a user's last rating of an answer; empty if there is none."""
-    ratings = [body for body in _select_actions(entries, {"up", "down", RATED}) if body.get("by") == by.user_id]
+    """Return a user's last rating of an answer, or that they left the comparison then; empty if there is none."""
+    ratings = [body for body in _select_actions(entries, {"up", "down", RATED, LEFT}) if body.get("by") == by.user_id]
     return ratings[-1] if ratings else {}
 
 

@@ -103,6 +103,17 @@ async def test_agreed_channel_is_answered_by_turns_and_blindly(bot: Bot) -> None
     assert (agreed.body["key"], agreed.body["now"], agreed.body["by"]) == ("study", list(PAIR), bot.user_id(0))
 
 
+@pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
+async def test_fact_checks_take_no_turn(bot: Bot) -> None:
+    ran = await start(bot)
+    await agree(bot)
+    for asks in (f"!check {ANSWERS[BUILT]}", BUILT, MADE):
+        answer = await bot.answered(await bot.ask(asks))
+        assert (translate("study_notice", "en") in text(answer)) == (asks == BUILT)
+
+    assert set(ran[-2:]) == set(PAIR)
+
+
 @EVERYWHERE
 async def test_last_rating_of_a_user_counts_until_they_are_erased(bot: Bot) -> None:
     await start(bot)
@@ -138,13 +149,15 @@ async def test_user_leaves_the_comparison_and_returns(bot: Bot) -> None:
     await agree(bot)
     asks = await bot.ask()
     await bot.answered(asks)
-    await rate(bot, asks, 0)
+    await rate(bot, asks, 3)
     await acts(bot, asks, 1)
+    await rate(bot, asks, 0)
+    await acts(bot, asks, 2)
     await bot.until_posted(translate("study_left", "en"))
     left = await bot.ask(MADE)
     assert "up" in {action for message in await bot.answered(left) for action in message.buttons}
-    await rate(bot, asks, 3)
-    await acts(bot, asks, 2)
+    await rate(bot, asks, 3)  # as before
+    await acts(bot, asks, 3)
     await bot.answered(await bot.ask(RISES))
 
     assert (ran[1], {ran[0], ran[2]} <= set(PAIR)) == ("extractive", True)

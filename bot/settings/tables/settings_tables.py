@@ -77,7 +77,9 @@ class ChannelValues(SettingsTable):
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
     """The readable corpora that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
-    study: Annotated[tuple[str, ...], require(lambda pair: len({*pair}) == len(pair) in {0, 2}, _TWO_SYSTEMS)] = ()
+    study: Annotated[
+        tuple[str, ...], require(lambda pair: len({*filter(None, pair)}) == len(pair) in {0, 2}, _TWO_SYSTEMS)
+    ] = ()
     """Two systems that answer by turns, to be rated blindly, once an admin of the channel agrees."""
     effort: Annotated[Effort | None, EMPTY_IS_NONE] = None  # None: the general one
     tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None: the general one

@@ -67,7 +67,7 @@ def test_lists_can_be_set_by_variables_as_json(monkeypatch: pytest.MonkeyPatch) 
 
 def test_study_names_two_different_systems() -> None:
     assert _channel("study = ['wikichat', 'extractive']").systems == ("wikichat", "extractive")
-    for study in ("['wikichat']", "['wikichat', 'wikichat']", "['a', 'b', 'c']"):
+    for study in ("['wikichat']", "['wikichat', '']", "['wikichat', 'wikichat']", "['a', 'b', 'c']"):
         with pytest.raises(SettingsError, match="must name two different systems"):
             _channel(f"study = {study}")
 
