@@ -16,6 +16,7 @@ from storage.types import CorpusInfo, is_web_corpus
 WEB_SYSTEM = "search-engine"
 _READERS_HINT = "Name channels or people in its visible_to, as under [[corpus]] in footnote.toml."
 
+_MODEL_HINT = "Name a model in [model], with its base_url."
 _EMPTY_HINT = "Check its source; `footnote ingest` reports unreadable documents with reasons."
 
 
@@ -41,10 +42,15 @@ async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the systems named in the settings, for all channels or for one, exist."""
+    """Check that the systems named in the settings, for all channels or for one, exist and have what they need."""
     named = [(channel.id, name) for channel in scene.settings.channel for name in channel.systems]
     named = [("system", scene.settings.system), *named]
-    return tuple(result for place, name in named if name for result in _check_system(place, name))
+    with_model, engine = scene.settings.model.configured, scene.settings.search_engine
+    results = [result for place, name in named if name for result in _check_system(place, name, with_model=with_model)]
+    if engine.every_system and not (engine.corpus and with_model):
+        lacks, hint = ("model", _MODEL_HINT) if engine.corpus else ("search engine", "Set type in [search_engine].")
+        results.append(CheckResult("warn", f"Systems: every_system does nothing without a {lacks}.", hint))
+    return tuple(results)
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
@@ -174,11 +180,14 @@ def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
             yield CheckResult("warn", f"Corpora: {name} was ingested, but is empty{lost}.", _EMPTY_HINT)
 
 
-def _check_system(place: str, name: str) -> Iterator[CheckResult]:
+def _check_system(place: str, name: str, *, with_model: bool) -> Iterator[CheckResult]:
     try:
-        find_system(name)
+        entry = find_system(name)
     except UnknownSystem as error:
         yield CheckResult("fail", f"Systems: {place} names “{name}”. {error}", error.hint)
+    else:
+        if entry.calls and not with_model:
+            yield CheckResult("warn", f"Systems: {place} names “{name}”, which needs a model.", _MODEL_HINT)
 
 
 def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
