@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
@@ -24,6 +24,8 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
+from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply
+from pipeline.llm.model_client import LazyModel
 from pipeline.types import Status
 from storage.types import EntryKind, Hit, Verdict
 from tests.bot.model_app import make_request, open_model_app
@@ -49,6 +51,16 @@ DUMP = dump(
 def web_page(text: str) -> Answer:
     html = f"<html lang=en><title>Lights</title><h1>Lights</h1><p>{text}</p></html>"
     return Answer(200, html.encode(), {"Content-Type": "text/html"})
+
+
+class CalledModel(LazyModel):
+    """A model that notes its calls at once, before they can be cancelled, and answers none."""
+
+    stages: tuple[str, ...] = ()
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        self.stages = (*self.stages, call.stage)
+        return await super().complete(call, spent)
 
 
 @dataclass
@@ -127,19 +139,42 @@ async def test_web_is_off_unless_the_settings_ask_for_it(tmp_path: Path, system:
     assert not any("public search engine" in prompt for prompt in web.prompts)
 
 
-async def test_turns_that_send_nothing_to_the_engine(tmp_path: Path) -> None:
-    """Without a model, for a check, outside its scope, in one call, for small talk, and if the model declines."""
-    elsewhere = Asker("slack", "channel", "T1", "C2", "U1", shared_with_other_organisations=False)
+ELSEWHERE = Asker("slack", "channel", "T1", "C2", "U1", shared_with_other_organisations=False)
+
+
+@pytest.mark.parametrize("case", ["no calls", "no model", "check", "scope", "place", "one call", "small talk"])
+async def test_web_is_not_searched_and_no_query_is_written(tmp_path: Path, case: str) -> None:
+    async with surfing(tmp_path) as web:
+        match case:
+            case "no calls":
+                called = CalledModel(web.app.settings.model.plain(), AsyncExitStack())
+                done = await answer(
+                    replace(web.app, llm=called), make_request(QUESTION, system="extractive"), lambda _: None
+                )
+                assert not called.stages
+            case "no model":
+                done = await answer(
+                    replace(web.app, llm=None), make_request(QUESTION, system="wikichat"), lambda _: None
+                )
+            case "check":
+                done = await check(web.app, make_request(LIGHT, system="wikichat"), lambda _: None)
+            case "scope":
+                done = await web.ask(corpora=("handbook", "wikipedia"))
+            case "place":
+                done = await answer(web.app, TurnRequest(QUESTION, ELSEWHERE, system="wikichat-fast"), lambda _: None)
+            case "one call":
+                done = await web.ask("retrieve-then-generate", effort="quick")
+            case _:
+                done = await web.ask(text="Thanks!")
+        assert (web.engine.queries, done.web_fault) == ([], None)
+    assert not any("public search engine" in prompt for prompt in web.prompts)
+
+
+async def test_web_is_not_searched_if_the_model_declines(tmp_path: Path) -> None:
     async with surfing(tmp_path, script={"web_query": "Search: no"}) as web:
-        await web.ask("extractive")
-        await check(web.app, make_request(LIGHT, system="wikichat"), lambda _: None)
-        await web.ask(corpora=("handbook", "wikipedia"))
-        await answer(web.app, TurnRequest(QUESTION, elsewhere, system="wikichat-fast"), lambda _: None)
-        await web.ask("retrieve-then-generate", effort="quick")
-        await web.ask(text="Thanks!")
-        assert not web.engine.queries
         done = await web.ask()
         assert (web.engine.queries, done.web_fault, cited(done) - {"handbook", "wikipedia"}) == ([], None, set())
+    assert sum("public search engine" in prompt for prompt in web.prompts) == 1
 
 
 async def test_question_is_not_sent_if_the_query_cannot_be_read(tmp_path: Path) -> None:
