@@ -1,8 +1,9 @@
 """Search the web next to the corpora, for every system with a model; the settings must ask for it.
 
 The turn's first search starts the web search; everything after waits for it, up to a limit. Then the corpora's passages
-go on alone, and the failure is recorded and shown. The engine gets one query, which the model writes by the rules for
-strangers; neither the question as asked nor a claim is ever sent. The pages found serve all of the turn's searches.
+go on alone, and the failure is recorded, and shown outside a study. The engine gets one query, which the model writes;
+its prompt says that strangers read it, but nothing compares it with the question. No claim is sent. The pages found
+serve all of the turn's searches.
 """
 
 import asyncio
@@ -85,7 +86,7 @@ class WebBeside:
 async def find_pages(talk: Conversation, kit: Kit) -> tuple[Hit, ...]:
     """Return passages of the pages found by a query that the model writes; none if it declines. Raises `PipelineError`.
 
-    Unlike in `search-engine`, nothing is searched if the reply cannot be read: the question itself is never sent.
+    Unlike in `search-engine`, the question is not searched in its place if the reply cannot be read.
     """
     context = read_conversation(talk, kit)
     query = await kit.ask("web_query", query_format(), stage="query", talk=context.talk, reading="")
