@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.database.engine import split_chunks
-from storage.database.schema import Moment, claim_passages, claims, entries, feedback, turns
+from storage.database.schema import Moment, claim_passages, claims, entries, feedback, turn_documents, turns
 from storage.types import DocumentId, EntryKind, LogEntry
 
 TABLES = (claim_passages, claims, feedback)
@@ -198,7 +198,7 @@ def fetch_stored(connection: sa.Connection, closed: Sequence[str], acts: Sequenc
     openings = connection.execute(first).scalars().all()
     stored: defaultdict[tuple[str, int], list[RawRow]] = defaultdict(list)
     for table, (owner, _) in _SOURCES.items():
-        raw = ", ".join(_cast(column, connection.dialect.name) for column in table.columns)
+        raw = ", ".join(render_raw(column, connection.dialect.name) for column in table.columns)
         query = sa.text(f"SELECT {owner}, {raw} FROM {table.name} WHERE {owner} IN :numbers")  # noqa: S608 - our names
         numbers = acts if table is feedback else openings
         for row in connection.execute(query.bindparams(sa.bindparam("numbers", numbers, expanding=True))):
@@ -208,7 +208,7 @@ def fetch_stored(connection: sa.Connection, closed: Sequence[str], acts: Sequenc
 
 def is_derived(stored: Iterable[RawRow], rows: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether stored rows are those that were derived from an entry."""
-    return sorted(stored) == sorted(tuple(map(_encode, row.values())) for row in rows)
+    return sorted(stored) == sorted(tuple(map(encode_value, row.values())) for row in rows)
 
 
 def list_strays(connection: sa.Connection) -> list[str]:
@@ -216,14 +216,19 @@ def list_strays(connection: sa.Connection) -> list[str]:
     rows = {
         table.name: f"FROM {table.name} WHERE {owner} NOT IN ({source})" for table, (owner, source) in _SOURCES.items()
     }
+    rows["turns"] = f"FROM turns WHERE seq NOT IN ({_OPENED})"
     counts = {
         name: connection.execute(sa.text(f"SELECT count(*) {query}")).scalar_one() for name, query in rows.items()
     }
     return [f"rows of the table {name} that no entry has: {count:,}" for name, count in counts.items() if count]
 
 
-def _cast(column: sa.Column[Any], dialect: str) -> str:
-    """Return the expression for the type and the value of a column, as bytes."""
+def render_raw(column: sa.Column[Any], dialect: str) -> str:
+    """Return the expression for the type and the value of a column, as bytes; a fraction as it is."""
+    if isinstance(column.type, sa.Float):
+        return (
+            f"CASE WHEN typeof({column.name}) = 'real' THEN {column.name} END" if dialect == "sqlite" else column.name
+        )
     value, kind = column.name, "text" if isinstance(column.type, sa.Text | Moment) else "integer"
     if dialect == "sqlite":
         return f"CAST(typeof({value}) || {value} AS BLOB)"
@@ -234,7 +239,8 @@ def _cast(column: sa.Column[Any], dialect: str) -> str:
     return f"convert_to('{kind}' || {value}, 'UTF8')"
 
 
-def _encode(value: Any) -> bytes:
+def encode_value(value: Any) -> bytes:
+    """Return the type and the value of a stored value, as `render_raw` selects them."""
     if isinstance(value, datetime):
         value = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"
     return f"text{value}".encode() if isinstance(value, str) else f"integer{int(value)}".encode()
@@ -242,7 +248,9 @@ def _encode(value: Any) -> bytes:
 
 _CLOSED = """SELECT opened.seq FROM entries AS opened JOIN entries AS closed ON closed.turn_id = opened.turn_id
     WHERE opened.kind = 'turn_opened' AND closed.kind = 'turn_closed'"""
+_OPENED = "SELECT min(seq) FROM entries WHERE kind = 'turn_opened' GROUP BY turn_id"
 _SOURCES = dict.fromkeys((claims, claim_passages), ("turn", _CLOSED))
+_SOURCES[turn_documents] = "seq", _CLOSED
 _SOURCES[feedback] = "seq", "SELECT seq FROM entries WHERE kind = 'feedback'"
 _FEEDBACK = {"what": "what", "person": "by", "comment": "comment"}
 _QUERIED = (EntryKind.TURN_CLOSED.value, EntryKind.FEEDBACK.value)

@@ -35,6 +35,7 @@ from storage.types import DocumentId, EntryKind, SpendingTotal, Verdict
 
 ERASED = "erased"  # the status of a turn whose closing entry was erased before the index was rebuilt
 _OPINIONS = {"up", "down"}
+TEXTS = ("question", "asker", "asker_name", "channel_name")  # columns that are erased
 _PAGE = 500
 
 
@@ -80,18 +81,22 @@ def _index_page(connection: Connection, after: int) -> int | None:
 
 def clear_turns(connection: Connection) -> None:
     """Remove all turns from the index, except erased ones: their figures cannot be rebuilt from their entries."""
-    numbers = select(turns.c.seq).where(~turns.c.erased)
+    blank = select(entries.c.seq).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.body == "")
+    removed = ~(turns.c.erased & turns.c.seq.in_(blank))
+    numbers = select(turns.c.seq).where(removed)
     connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(numbers)))
     connection.execute(delete(turn_documents).where(turn_documents.c.seq.in_(numbers)))
     for table in TABLES:  # erased turns have no rows there
         connection.execute(delete(table))
-    connection.execute(delete(turns).where(~turns.c.erased))
+    connection.execute(delete(turns).where(removed))
+    for table, key in ((turn_words, turn_words.c.rowid), (turn_documents, turn_documents.c.seq)):
+        connection.execute(delete(table).where(key.not_in(select(turns.c.seq))))
     _drop_removed_words(connection)
 
 
 def blank_turns(connection: Connection, turn_ids: Collection[str]) -> None:
     """Remove texts and askers of turns from the index, but keep their figures."""
-    nothing = {"erased": True, **dict.fromkeys(("question", "asker", "asker_name", "channel_name"), "")}
+    nothing = {"erased": True, **dict.fromkeys(TEXTS, "")}
     for chosen in split_chunks(turn_ids):
         theirs = turns.c.turn_id.in_(chosen)
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(select(turns.c.seq).where(theirs))))
@@ -120,7 +125,7 @@ def _index_rows(connection: Connection, rows: Sequence[ParsedRow]) -> Mapping[st
     known = _find_turns(connection, {row["turn_id"] for row in rows})
     opened = (row for row in reversed(rows) if row["kind"] == EntryKind.TURN_OPENED.value)
     # A turn's first entry opens it.
-    if new := {row["turn_id"]: _describe_opening(row) for row in opened if row["turn_id"] not in known}:
+    if new := {row["turn_id"]: describe_opening(row) for row in opened if row["turn_id"] not in known}:
         connection.execute(_OPEN, list(new.values()))
         known |= {name: _read_turn(row) for name, row in new.items()}
     # Erased turns keep their earlier figures.
@@ -143,7 +148,8 @@ def _read_turn(row: Mapping[str, Any]) -> _IndexedTurn:
     return _IndexedTurn(row["seq"], row["question"], bool(row["status"]), asked)
 
 
-def _describe_opening(row: ParsedRow) -> dict[str, Any]:
+def describe_opening(row: ParsedRow) -> dict[str, Any]:
+    """Return the row of `turns` of a turn that was just opened. Pure, as are the others that `index_check` calls."""
     body = row["facts"]
     asker = read_object(body.get("asker"))
     platform, workspace = read_text(asker.get("platform")), read_text(asker.get("workspace"))
@@ -169,7 +175,7 @@ def _describe_opening(row: ParsedRow) -> dict[str, Any]:
 
 def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
     last = {turn.seq: (turn, row) for turn, row in chosen}
-    connection.execute(_CLOSE, [_describe_end(turn, row) for turn, row in last.values()])
+    connection.execute(_CLOSE, [describe_end(number, row) for number, (_, row) in last.items()])
     if again := [number for number, (turn, _) in last.items() if turn.closed]:
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(again)))
         connection.execute(delete(turn_documents).where(turn_documents.c.seq.in_(again)))
@@ -182,11 +188,11 @@ def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
     insert_claims(connection, closings)
 
 
-def _describe_end(turn: _IndexedTurn, row: ParsedRow) -> dict[str, Any]:
+def describe_end(number: int, row: ParsedRow) -> dict[str, Any]:
     body = row["facts"]
     verdicts = [read_text(claim.get("verdict")) for claim in read_objects(body.get("claims"))]
     return {
-        "number": turn.seq,
+        "number": number,
         "status": read_text(body.get("status")) if row["body"] else ERASED,
         "model": read_text(body.get("model")),
         "sentences": len(read_objects(body.get("sentences"))),
@@ -205,17 +211,19 @@ def _find_answer(closed: Mapping[str, Any]) -> str:
 
 
 def _index_documents(connection: Connection, closings: Mapping[int, ParsedRow]) -> None:
-    titles, rows = dict[DocumentId, str](), list[dict[str, Any]]()
-    for number, closing in closings.items():
-        body = closing["facts"]
-        cited = _list_documents(body.get("citations"), "document")
-        nearest = _list_documents([page.get("document") for page in read_objects(body.get("nearest"))], "key")
-        listed = [(key, True) for key in cited] + [(key, False) for key in nearest if key not in cited]
-        rows += [{"corpus": key[0], "document": key[1], "cited": by, "seq": number} for key, by in listed]
-        titles |= nearest | cited
-    if rows:
-        connection.execute(_CITE, rows)
-        _note_titles(connection, titles)
+    pairs = [pair for number, row in closings.items() for pair in derive_documents(number, row["facts"])]
+    if pairs:
+        connection.execute(_CITE, [row for row, _ in pairs])
+        _note_titles(connection, {(row["corpus"], row["document"]): title for row, title in pairs})
+
+
+def derive_documents(number: int, closed: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """Return the rows of `turn_documents` of a turn, each with the document's title. Pure."""
+    cited = _list_documents(closed.get("citations"), "document")
+    nearest = _list_documents([page.get("document") for page in read_objects(closed.get("nearest"))], "key")
+    listed = [(key, True) for key in cited] + [(key, False) for key in nearest if key not in cited]
+    titles = nearest | cited
+    return [({"corpus": key[0], "document": key[1], "cited": by, "seq": number}, titles[key]) for key, by in listed]
 
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
@@ -249,9 +257,14 @@ def _index_feedback(connection: Connection, chosen: IndexedRows) -> None:
     for number in {turn.seq for turn, row in chosen if row["facts"].get("what") in _OPINIONS}:
         rated = feedback.c.turn == number, feedback.c.what.in_(_OPINIONS)
         query = select(feedback.c.person, feedback.c.what).where(*rated).order_by(feedback.c.seq)
-        last = [*{row.person: row.what for row in connection.execute(query)}.values()]
-        counts = {what: last.count(what) for what in _OPINIONS}
+        counts = count_ratings((row.person, row.what) for row in connection.execute(query))
         connection.execute(update(turns).where(turns.c.seq == number).values(counts))
+
+
+def count_ratings(acts: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return the columns `up` and `down` by who did what, oldest first; of several ratings by one person, the last."""
+    last = [*{person: what for person, what in acts if what in _OPINIONS}.values()]
+    return {what: last.count(what) for what in sorted(_OPINIONS)}
 
 
 _INDEXERS: Mapping[str, Callable[[Connection, IndexedRows], None]] = {
@@ -263,7 +276,7 @@ _INDEXERS: Mapping[str, Callable[[Connection, IndexedRows], None]] = {
 _INDEXED = frozenset({EntryKind.TURN_OPENED.value, *_INDEXERS})
 
 # Statements are made once: to make one takes longer than to run it.
-_ENDS = (
+ENDS = (
     "status", "model", "sentences", "withheld", "claims", "supported", "refuted", "tokens", "seconds", "cost"
 )  # fmt: skip
 _TITLE_KEY = tuple_(document_titles.c.corpus, document_titles.c.document)
@@ -274,7 +287,7 @@ _FIND_ONE = _TURN.where(turns.c.turn_id == bindparam("id"))  # this is faster
 _FIND_TITLES = select(document_titles).where(_TITLE_KEY.in_(bindparam("keys", expanding=True)))
 _OPEN, _SPEAK, _CITE = insert(turns), insert(turn_words), insert(turn_documents)
 _THIS = turns.c.seq == bindparam("number")
-_CLOSE = update(turns).where(_THIS).values({name: bindparam(name) for name in _ENDS})
+_CLOSE = update(turns).where(_THIS).values({name: bindparam(name) for name in ENDS})
 _DELIVER = update(turns).where(_THIS).values(outcome=bindparam("outcome"))
 
 

@@ -1,6 +1,6 @@
 """Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
 
-The tables of claims and feedback are compared with the entries.
+The tables that are derived from the entries are compared with them.
 
 Rows are read as bytes. So an unreadable row is only a finding, and all other rows are still verified.
 """
@@ -27,9 +27,11 @@ from storage.record.entry_rows import (
     list_strays,
 )  # fmt: skip
 from storage.record.proof.checkpoints import LeafTree, compare_head, format_restore, open_checkpoint
+from storage.record.proof.index_check import check_turns
 from storage.record.proof.merkle_tree import HASH_BYTES, SALT_BYTES, commit_body, hash_entry
 from storage.record.proof.signed_notes import NoteInvalid, PublicKey, open_note, read_public_key
 from storage.record.proof.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
+from storage.record.turn_index import derive_documents
 from storage.types import RECORD, DocumentId, EntryKind, LogEntry
 
 _PAGE = 500
@@ -90,7 +92,8 @@ async def verify_record(database: Database, against: Sequence[KeptHead] = ()) ->
     """Verify the whole record, whatever it contains. Raises `StorageError` if it cannot be read."""
     checker, after = _RecordChecker(), -(2**63)
     while page := await database.read(partial(_fetch_page, after=after)):
-        rows, checker.stored = page
+        rows, checker.stored, faults = page
+        checker.findings += faults
         for row in rows:
             checker.check_row(row)
         after = rows[-1].seq
@@ -112,14 +115,15 @@ class _RawRow:
     leaf: bytes
 
 
-def _fetch_page(connection: Connection, after: int) -> tuple[list[_RawRow], StoredRows] | None:
-    """Return the next entries, and the rows of other tables that were derived from them; None at the end."""
+def _fetch_page(connection: Connection, after: int) -> tuple[list[_RawRow], StoredRows, list[AuditFinding]] | None:
+    """Return the next entries, rows of other tables derived from them, and faults of turns; None at the end."""
     query = text(_RAW_ROWS[connection.dialect.name])
     found = connection.execute(query, {"after": after, "page": _PAGE})
     rows = [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in found]
     closed = [row.turn_id.decode("utf-8", "backslashreplace") for row in rows if row.kind == b"turn_closed"]
     acts = [row.seq for row in rows if row.kind == b"feedback"]
-    return (rows, fetch_stored(connection, closed, acts)) if rows else None
+    faults = check_turns(connection, [row.seq for row in rows if row.kind == b"turn_opened"])
+    return (rows, fetch_stored(connection, closed, acts), faults) if rows else None
 
 
 def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
@@ -247,6 +251,8 @@ class _RecordChecker:
         elif kind is EntryKind.TURN_CLOSED and turn.number:
             derived["claims", turn.number] = derive_claims(turn.number, body)
             derived["claim_passages", turn.number] = derive_passages(turn.number, body, turn.pages)
+            if body:  # rows of erased turns are kept
+                derived["turn_documents", turn.number] = (row for row, _ in derive_documents(turn.number, body))
         elif kind is EntryKind.FEEDBACK:
             derived["feedback", seq] = [derive_feedback(turn.number, seq, at, body)] if turn.number and body else []
         for key, rows in derived.items():

@@ -50,9 +50,10 @@ def test_verify_counts_all_and_signed_entries(run: Run) -> None:
 
 def test_verify_finds_deleted_entries_by_a_stored_checkpoint(run: Run, here: Path) -> None:
     (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
-    cut = "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'entries'"
-    claims = "DELETE FROM claims WHERE turn > 4"  # otherwise these rows reveal the cut
-    change(here, "DELETE FROM entries WHERE seq > 6", "DELETE FROM checkpoints", claims, cut)
+    cut = "UPDATE sqlite_sequence SET seq = 4 WHERE name = 'entries'"
+    tables = {"claims": "turn", "turn_documents": "seq", "turns": "seq", "checkpoints": "size"}  # they reveal the cut
+    derived = (f"DELETE FROM {table} WHERE {key} > 4" for table, key in tables.items())
+    change(here, "DELETE FROM entries WHERE seq > 4", *derived, cut)
     key = run("audit", "key").stdout.strip()
     alone = run("audit", "verify", "--json")
     against = run("audit", "verify", "--against", "kept.txt", "--key", key)
