@@ -152,7 +152,7 @@ def study(
 
         studies = ctx.call_records(measure)
         if not studies:
-            raise EvaluationError("No answers were compared.", hint=_HINT)
+            raise EvaluationError(f"No answers were compared{channel and f' in {channel}'}.", hint=_HINT)
         document = build_document(studies=[_build_study(figures) for figures in studies])
         ctx.output.give(document, "\n\n\n".join(map(render_study, studies)))
 
