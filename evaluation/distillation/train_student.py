@@ -15,11 +15,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-import transformers
-from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
-from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, GgufConfig, Trainer
+try:
+    import torch
+    import transformers
+    from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, GgufConfig, Trainer
+except ImportError as error:
+    raise SystemExit(f"{error}: run `make distil`, then this with .venv-distil/bin/python.") from error
 
 IGNORED = -100  # the label of tokens without a loss
 
@@ -113,13 +116,8 @@ def apply_template(messages: list[dict[str, str]], tokenizer: Any, *, prompt: bo
 
 
 def build_lora(options: argparse.Namespace) -> LoraConfig:
-    return LoraConfig(
-        task_type="CAUSAL_LM",
-        r=options.rank,
-        lora_alpha=2 * options.rank,
-        lora_dropout=0.05,
-        target_modules="all-linear",
-    )
+    fixed = {"task_type": "CAUSAL_LM", "lora_dropout": 0.05, "target_modules": "all-linear"}
+    return LoraConfig(r=options.rank, lora_alpha=2 * options.rank, **fixed)
 
 
 def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: argparse.Namespace) -> Trainer:
