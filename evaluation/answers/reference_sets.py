@@ -121,6 +121,7 @@ def _read_pages(built: SetBuilder, message: FileRow) -> Iterator[tuple[str, Sequ
             yield built.add_text(page.text("title"), "\n".join(lines)), [line for line, mark in used if mark]
 
 
+_DSTC_HINT = "Fix the row, or name the files in this order: logs.json labels.json knowledge.json."
 _DSTC_SPEAKERS: Mapping[str, Literal["user", "bot"]] = {"U": "user", "S": "bot"}
 
 
@@ -130,9 +131,9 @@ def read_dstc11(built: SetBuilder, logs: Path, labels: Path, knowledge: Path) ->
         [Turn(turn.one_of("speaker", _DSTC_SPEAKERS), turn.text("text")) for turn in log.within("turns")]
         for log in read_items(logs, "instance")
     ]
-    with explain_faults(knowledge, UnreadableSet):
+    with explain_faults(knowledge, UnreadableSet, _DSTC_HINT):
         snippets = dict(_read_snippets(built, FileRow(1, parse_json(knowledge.read_text("utf-8-sig")))))
-    with explain_faults(labels, UnreadableSet):
+    with explain_faults(labels, UnreadableSet, _DSTC_HINT):
         rows = list(read_items(labels, "instance"))
         if len(rows) != len(talks):
             raise MalformedRow(len(rows), f"it is the last one, but {logs.name} has {len(talks)}", "instance")
@@ -200,13 +201,12 @@ def _read_path(built: SetBuilder, metadata: FileRow) -> Used:
 
 
 def read_ott_qa(built: SetBuilder, questions: Path, tables: Path, passages: Path) -> None:
-    """Read questions with the nodes of their answers, and the tables and linked passages that the questions are about.
-
-    Texts are tokenized; that is undone.
-    """
+    """Read questions with the nodes of their answers, their tables, and linked passages, all without tokenization."""
     known: dict[str, tuple[Sequence[Used], Mapping[str, Used]]] = {}
     for row in read_items(questions, "question"):
         table = row.text("table_id")
+        if Path(table).name != table:
+            raise row.unlike("table_id", "a file's name without a folder", table)
         if table not in known:
             known[table] = _read_table(built, tables / f"{table}.json"), _read_links(built, passages / f"{table}.json")
         rows, links = known[table]

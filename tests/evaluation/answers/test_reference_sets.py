@@ -243,6 +243,7 @@ def test_triples_of_the_graph_are_texts_without_their_reverse(tmp_path: Path) ->
             'question 1: "answer-node" should be cells',
         ),
         ("ott-qa", lambda folder: write_ott_qa(folder, [{**OTT[0], "table_id": "Gone"}]), "Gone.json cannot be read"),
+        ("ott-qa", lambda folder: write_ott_qa(folder, [{**OTT[0], "table_id": "../a"}]), "name without a folder"),
         ("ott-qa", lambda folder: write_ott_qa(folder, table={**TABLE, "data": [7]}), "not in the format of OTT-QA"),
         ("wow", lambda folder: [folder / "gone.json"], "gone.json cannot be read: No such file"),
         ("wow", lambda folder: write_wow(folder, []), "has no reply that is based on knowledge"),
@@ -258,3 +259,10 @@ def test_wrong_file_is_refused_with_its_line_and_a_hint(
 
     assert "\n" not in str(error.value)
     assert error.value.hint
+
+
+def test_files_in_a_wrong_order_are_explained_by_the_order(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSet) as error:
+        read_reference_set("dstc11", write_dstc11(tmp_path, labels=KNOWLEDGE, knowledge=LABELS))
+
+    assert "logs.json labels.json knowledge.json" in error.value.hint
