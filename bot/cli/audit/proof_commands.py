@@ -13,12 +13,13 @@ from bot.cli.rendering.proof_view import build_record_error, build_verification_
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
 from bot.views.text_layout import Text
-from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.checkpoints import Checkpoints, read_keys
 from storage.record.proof.receipts import export_record, make_receipt
-from storage.record.proof.record_check import KeptHead, RecordCheck, split_heads, verify_record
+from storage.record.proof.record_check import RecordCheck, split_heads, verify_record
 from storage.record.proof.signed_notes import (
     KeyUnusable,
     NoteInvalid,
+    PublicKey,
     SigningKey,
     create_key,
     load_key,
@@ -26,7 +27,10 @@ from storage.record.proof.signed_notes import (
 )
 
 BY = "terminal"
-_KEY_HELP = "A public key that you noted, to trust in addition to the recorded ones."
+_KEY_HELP = "A public key that you noted: only such keys, and keys that they endorsed, count. May be repeated."
+_UNENDORSED = """\
+footnote: The old key could not be read, so it does not endorse the new one. `verify` reports the new key and its \
+signatures unless you give `--key` for the old and for the new key. Note both elsewhere now."""
 
 
 def verify(
@@ -43,8 +47,8 @@ def verify(
     Each sentence must cite a source that the turn found, and each quotation must be in its passage word for word.
     """
     with open_command(context, as_json=as_json) as ctx:
-        heads = _read_heads(against or (), keys or ())
-        checked = ctx.call_records(lambda records: verify_record(records.audit.database, heads))
+        heads, pinned = _read_heads(against or (), keys or ())
+        checked = ctx.call_records(lambda records: verify_record(records.audit.database, heads, pinned))
         ctx.output.give(build_verification_document(checked), render_verification(checked))
         fail_broken_record(ctx, checked)
 
@@ -71,13 +75,16 @@ def key(
 ) -> None:
     """Print the record's public key, so that you can note it elsewhere. With --new, make a new key first.
 
-    Checkpoints signed by an earlier key stay valid: the record states since when each key has been used.
+    Checkpoints signed by an earlier key stay valid: that key endorses the new one, and the record states since when
+    each key has been used.
     """
     with open_command(context, as_json=as_json) as ctx:
         path = ctx.settings.record.key_path
         signing_key = _replace_key(path) if new else load_key(path)
         if new:
             ctx.call_records(lambda records: _sign(records, signing_key))
+            if not signing_key.endorsements and len(ctx.call_records(_list_keys)) > 1:
+                ctx.output.note(_UNENDORSED)
         _print_raw(ctx, f"{signing_key.public}\n", {"key": str(signing_key.public), "path": str(path)})
 
 
@@ -111,13 +118,17 @@ def restored(
 ) -> None:
     """Record and sign that a backup was restored, so that checkpoints of the lost entries no longer count as faults."""
     with open_command(context, as_json=as_json) as ctx:
-        signing_key, head = load_key(ctx.settings.record.key_path), _read_heads([lost], ())[0]
-        note = ctx.call_records(lambda records: _record_restore(records, signing_key, head.note, why))
+        signing_key, head = load_key(ctx.settings.record.key_path), _read_heads([lost], ())[0][0]
+        note = ctx.call_records(lambda records: _record_restore(records, signing_key, head, why))
         _print_raw(ctx, note, {"checkpoint": note})
 
 
 async def _sign(records: Records, signing_key: SigningKey) -> str:
     return await Checkpoints(records.audit.database).make(signing_key)
+
+
+async def _list_keys(records: Records) -> list[PublicKey]:
+    return await records.audit.database.read(read_keys)
 
 
 async def _make_receipt(records: Records, beginning: str, signing_key: SigningKey) -> str:
@@ -134,17 +145,17 @@ async def _record_restore(records: Records, signing_key: SigningKey, lost: str, 
 
 
 def _replace_key(path: Path) -> SigningKey:
-    """Replace the current key by a new one with the same name."""
+    """Replace the current key by a new one with the same name, which it endorses."""
     try:
-        name = load_key(path).name
+        replaced = load_key(path)
     except KeyUnusable:
-        name = ""
-    return create_key(path, name)
+        replaced = None
+    return create_key(path, replaced)
 
 
-def _read_heads(files: Iterable[Path], keys: Iterable[str]) -> list[KeptHead]:
+def _read_heads(files: Iterable[Path], keys: Iterable[str]) -> tuple[list[str], list[PublicKey]]:
     try:
-        trusted = tuple(map(read_public_key, keys))
+        pinned = list(map(read_public_key, keys))
         notes = [note for file in files for note in split_heads(file.read_text(encoding="utf-8"))]
     except OSError as error:
         raise CommandError(
@@ -152,7 +163,7 @@ def _read_heads(files: Iterable[Path], keys: Iterable[str]) -> list[KeptHead]:
         ) from error
     except ValueError as error:
         raise CommandError(Fault("checkpoint_invalid", f"The key or checkpoint cannot be used: {error}.")) from error
-    return [KeptHead(note, trusted) for note in notes]
+    return notes, pinned
 
 
 def _print_raw(ctx: CommandContext, text: str, document: dict[str, str]) -> None:

@@ -32,6 +32,12 @@ def render_verification(checked: RecordCheck) -> RenderableType:
         *_render_each(checked.findings),
         *([Text("Unusual, but not a fault if a clock was set:")] if checked.notices else []),
         *_render_each(checked.notices),
+        *(
+            [Text("Recorded changes to what the record proves. You should know each of them:")]
+            if checked.events
+            else []
+        ),
+        *_render_each(checked.events),
     )
 
 
@@ -54,6 +60,7 @@ def build_verification_document(checked: RecordCheck) -> Document:
         root=checked.root.hex(),
         findings=[{"answer_id": finding.turn_id, "what": finding.what} for finding in checked.findings],
         notices=[{"answer_id": notice.turn_id, "what": notice.what} for notice in checked.notices],
+        events=[{"answer_id": event.turn_id, "what": event.what} for event in checked.events],
     )
     return done | {"error": build_record_error(checked)} if checked.findings else done
 

@@ -62,8 +62,8 @@ def read_head_moment(note: str) -> datetime | None:
     return None
 
 
-def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
-    """Return the tree head in a checkpoint.
+def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> tuple[TreeHead, PublicKey]:
+    """Return the tree head in a checkpoint, and the key that signed it.
 
     Raises `NoteInvalid` unless one of these keys has signed it, and belongs to the record that it names.
     """
@@ -71,7 +71,7 @@ def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
     head = parse_head(text)
     if head.origin != key.name:
         raise NoteInvalid("it is signed for another record")
-    return head
+    return head, key
 
 
 _FLAT_LEVEL = 8  # subtrees of up to 256 leaves are hashed each time; larger ones are cached
@@ -141,10 +141,12 @@ class Checkpoints:
 
     def _record_restore(self, connection: Connection, key: SigningKey, lost: str, why: str, by: str) -> None:
         lock_record(connection)
-        before = open_checkpoint(lost, read_keys(connection)).size
+        (head, _), leaves = open_checkpoint(lost, read_keys(connection)), read_leaves(connection)
         common = connection.execute(select(func.coalesce(func.max(checkpoints.c.size), 0))).scalar_one()
-        note = sign_note(format_restore(key.name, common, before), key)
-        body = {"common": common, "before": before, "why": why, "by": by, "note": note}
+        if common > len(leaves):
+            raise RecordBroken(f"A checkpoint covers {common:,} entries, and there are {len(leaves):,}.", hint=_HINT)
+        note = sign_note(format_restore(key.name, common, LeafTree(leaves).root(common), head), key)
+        body = {"common": common, "before": head.size, "lost": lost, "why": why, "by": by, "note": note}
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.RESTORED, body)], self.clock()))
 
     def sign(self, connection: Connection, key: SigningKey, leaves: Sequence[bytes]) -> str:
@@ -152,8 +154,7 @@ class Checkpoints:
         tree, size = LeafTree(leaves), len(leaves)
         last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
         if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
-            hint = "`footnote audit verify` shows what was changed; `footnote audit restored` records a backup."
-            raise RecordBroken(f"The record does not fit its last checkpoint: {fault}.", hint=hint)
+            raise RecordBroken(f"The record does not fit its last checkpoint: {fault}.", hint=_HINT)
         head = TreeHead(key.name, size, tree.root(size), format_moment(self.clock()))
         return sign_note(head.format(), key)
 
@@ -164,21 +165,27 @@ class Checkpoints:
     def _record_key(self, connection: Connection, key: SigningKey) -> None:
         lock_record(connection)
         known = read_keys(connection)
-        if key.public in known:
-            return
-        body = {"key": str(key.public), "instead_of": str(known[-1]) if known else ""}
-        insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.SIGNING_KEY, body)], self.clock()))
+        for public, note in key.list_endorsed() if key.public not in known else ():
+            if public not in known:  # a restored backup may lack several
+                body = {"key": str(public), "instead_of": str(known[-1]) if known else "", "endorsement": note}
+                entry = LogEntry(RECORD, EntryKind.SIGNING_KEY, body)
+                insert_entries(connection, encode_entries([entry], self.clock()))
+                known.append(public)
 
 
-def format_restore(origin: str, common: int, before: int) -> str:
-    """Format the text to sign after a restore: how many entries the backup had, and how many the record had."""
-    return f"{origin}\nrestored\n{common}\n{before}\n"
+_HINT = "`footnote audit verify` shows what was changed; `footnote audit restored` records a backup."
+
+
+def format_restore(origin: str, common: int, root: bytes, lost: TreeHead) -> str:
+    """Format the text to sign after a restore: the head that the backup had, and the head that was lost."""
+    hashes = (base64.b64encode(digest).decode() for digest in (root, lost.root))
+    return f"{origin}\nrestored\n{common}\n{next(hashes)}\n{lost.size}\n{next(hashes)}\n"
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
     """Return the reason if a checkpoint is invalid or does not fit the tree; empty if it does."""
     try:
-        head = open_checkpoint(note, keys)
+        head, _ = open_checkpoint(note, keys)
     except NoteInvalid as error:
         return str(error)
     if head.size > len(tree.leaves):
@@ -197,7 +204,7 @@ def _store(connection: Connection, size: int, note: str) -> str:
 
 
 def read_keys(connection: Connection) -> list[PublicKey]:
-    """Return the recorded public keys, oldest first. Invalid ones are skipped here; verification reports them."""
+    """Return the recorded public keys, oldest first. Verification decides which count."""
     query = select(entries.c.body).where(entries.c.kind == EntryKind.SIGNING_KEY.value).order_by(entries.c.seq)
     keys = []
     for body in connection.execute(query).scalars():

@@ -22,7 +22,7 @@ from storage.record.proof.checkpoints import (
     read_leaves,
 )
 from storage.record.proof.merkle_tree import format_moment, prove_inclusion
-from storage.record.proof.signed_notes import NoteInvalid, SigningKey, open_note
+from storage.record.proof.signed_notes import NoteInvalid, SigningKey
 from storage.types import EntryKind
 
 RECEIPT_FORM = "footnote-receipt/1"
@@ -53,7 +53,7 @@ def _find_position(connection: Connection, turn_id: str) -> RecordPosition | Non
     # An entry's number is at least the count of entries up to it: they are counted only if no checkpoint is so large.
     note = _find_covering(connection, seq) or _find_covering(connection, _count_from_end(connection, seq))
     try:
-        head = open_checkpoint(note, read_keys(connection)) if note else None
+        head = open_checkpoint(note, read_keys(connection))[0] if note else None
     except NoteInvalid:
         head = None
     return RecordPosition(seq, head.size, head.root.hex()) if head else RecordPosition(seq)
@@ -100,9 +100,7 @@ def _read_covered(connection: Connection) -> int:
 
 def _build(connection: Connection, turn_id: str) -> str:
     note = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar_one()
-    keys = read_keys(connection)
-    _, signer = open_note(note, keys)
-    head = open_checkpoint(note, keys)
+    head, signer = open_checkpoint(note, read_keys(connection))
     tree = LeafTree(read_leaves(connection))
     rows = connection.execute(select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)).all()
     shown = [_prove_entry(row, _count_to(connection, row.seq) - 1, head.size, tree) for row in rows]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -26,10 +27,11 @@ from storage.record.entry_rows import (
     is_derived,
     list_strays,
 )  # fmt: skip
-from storage.record.proof.checkpoints import LeafTree, compare_head, format_restore, open_checkpoint
+from storage.record.proof.checkpoints import LeafTree
 from storage.record.proof.index_check import check_turns
+from storage.record.proof.key_chain import KeyChain
 from storage.record.proof.merkle_tree import HASH_BYTES, SALT_BYTES, commit_body, hash_entry
-from storage.record.proof.signed_notes import NoteInvalid, PublicKey, open_note, read_public_key
+from storage.record.proof.signed_notes import NoteInvalid, PublicKey
 from storage.record.proof.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
 from storage.record.turn_index import derive_documents
 from storage.types import RECORD, DocumentId, EntryKind, LogEntry
@@ -68,6 +70,8 @@ class RecordCheck:
     findings: tuple[AuditFinding, ...] = ()
     notices: tuple[AuditFinding, ...] = ()
     """Oddities that are not faults: times that run backwards, as after a clock was set back."""
+    events: tuple[AuditFinding, ...] = ()
+    """Entries that change what the others prove: new keys and restores, then erasures and holds."""
 
 
 _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
@@ -80,17 +84,11 @@ def split_heads(text: str) -> list[str]:
     return [match[0] for match in _NOTE.finditer(text)]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptHead:
-    """A checkpoint that was stored elsewhere, and keys that may have signed it but are not in the record."""
-
-    note: str
-    keys: tuple[PublicKey, ...] = ()
-
-
-async def verify_record(database: Database, against: Sequence[KeptHead] = ()) -> RecordCheck:
+async def verify_record(
+    database: Database, against: Sequence[str] = (), pinned: Sequence[PublicKey] = ()
+) -> RecordCheck:
     """Verify the whole record, whatever it contains. Raises `StorageError` if it cannot be read."""
-    checker, after = _RecordChecker(), -(2**63)
+    checker, after = _RecordChecker(KeyChain(tuple(pinned))), -(2**63)
     while page := await database.read(partial(_fetch_page, after=after)):
         rows, checker.stored, faults = page
         checker.findings += faults
@@ -132,15 +130,6 @@ def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
     return notes, int(connection.execute(text(_LAST_GIVEN)).scalar() or 0) if sqlite else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Restore:
-    """A restored backup: how many entries it had, how many there were before the restore, and when it was restored."""
-
-    common: int
-    before: int
-    at: str
-
-
 @dataclass(slots=True)
 class _TurnState:
     """The state of a turn, as far as its entries have been read."""
@@ -159,6 +148,7 @@ class _TurnState:
 class _RecordChecker:
     """Gets the entries in order, and returns the findings at the end."""
 
+    chain: KeyChain
     leaves: list[bytes] = field(default_factory=list)
     findings: list[AuditFinding] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("answers", "sentences", "citations"), 0))
@@ -168,8 +158,7 @@ class _RecordChecker:
     erased: list[tuple[int, int]] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
     known_gaps: list[tuple[int, int]] = field(default_factory=list)
-    keys: list[PublicKey] = field(default_factory=list)
-    restored: list[_Restore] = field(default_factory=list)
+    events: dict[EntryKind, list[AuditFinding]] = field(default_factory=lambda: {kind: [] for kind in _EVENTS})
     latest: str = ""  # the latest time so far
     notices: list[AuditFinding] = field(default_factory=list)
     stored: StoredRows = field(default_factory=dict)  # rows of other tables that were derived from these entries
@@ -212,10 +201,13 @@ class _RecordChecker:
         try:
             body = dict(json.loads(row.body or b"{}").items())
             if kind in _OF_NO_TURN or turn_id == RECORD:
+                self._note_event(kind, row.seq, body, at)
                 self._note_record_entry(kind, body, at)
             else:
                 yield from self._check_order(kind, turn_id, body, erased=not row.body)
                 yield from self._compare(kind, self.turns[turn_id], body, row.seq, at)
+        except NoteInvalid as error:
+            yield f"it does not count: {error}"
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             yield "its body is not as any version wrote it"
 
@@ -280,28 +272,29 @@ class _RecordChecker:
         elif kind is EntryKind.TREE_BEGUN:
             self.known_gaps += [(int(first), int(last)) for first, last in body.get("gaps", ())]
         elif kind is EntryKind.SIGNING_KEY:
-            self.keys.append(read_public_key(str(body["key"])))
+            self.chain.add(body)
         elif kind is EntryKind.RESTORED:
-            text, key = open_note(str(body["note"]), self.keys)
-            common, before = int(body["common"]), int(body["before"])
-            if text != format_restore(key.name, common, before):
-                raise ValueError("the signed note is about another restore")
-            self.restored.append(_Restore(common, before, at))
+            self.chain.add_restore(body, at, LeafTree(self.leaves))
 
-    def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[KeptHead]) -> RecordCheck:
+    def _note_event(self, kind: EntryKind, seq: int, body: Mapping[str, Any], at: str) -> None:
+        if kind in _EVENTS:
+            values = ", ".join(f"{name} {body[name]}" for name in _EVENTS[kind] if name in body)
+            self.events[kind].append(AuditFinding(RECORD, f"entry {seq}, {at}: {kind.value} ({values})"))
+
+    def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[str]) -> RecordCheck:
         tree = LeafTree(self.leaves)
         about = [*self._check_numbers(last_given), *self._check_erasures(), *self.strays]
         covered = 0
         for size, raw in notes:
             note = raw.decode("utf-8", "backslashreplace")
-            fault = compare_head(note, self.keys, tree)
+            fault = self.chain.compare(note, tree)
             if not fault and note.split("\n")[1] != str(size):
                 fault = "it is stored under the size of another checkpoint"
             covered = covered if fault or not isinstance(size, int) else max(covered, size)
             about += [f"checkpoint {size}: {fault}"] if fault else []
-        for kept_head in against:
-            keys = [*self.keys, *kept_head.keys]
-            if (fault := compare_head(kept_head.note, keys, tree)) and not self._was_lost(kept_head.note, keys):
+        faults = [(note, self.chain.compare(note, tree)) for note in against]
+        for note, fault in faults:
+            if fault and not self.chain.excuses(note):
                 about.append(f"the checkpoint that was kept elsewhere: {fault}")
         findings = (*self.findings, *(AuditFinding(RECORD, what) for what in about))
         size = len(self.leaves)
@@ -316,16 +309,7 @@ class _RecordChecker:
             root=tree.root(size),
             findings=findings,
             notices=tuple(self.notices),
-        )
-
-    def _was_lost(self, note: str, keys: Sequence[PublicKey]) -> bool:
-        """Return whether the entries of a checkpoint were lost when a backup was restored, according to the record."""
-        try:
-            head = open_checkpoint(note, keys)
-        except NoteInvalid:
-            return False
-        return any(
-            restored.common < head.size <= restored.before and head.at <= restored.at for restored in self.restored
+            events=tuple(chain.from_iterable(self.events.values())),
         )
 
     def _check_numbers(self, last_given: int) -> Iterator[str]:
@@ -342,6 +326,12 @@ class _RecordChecker:
 
 
 _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
+_EVENTS: dict[EntryKind, tuple[str, ...]] = {  # and the parts of their bodies to show
+    EntryKind.SIGNING_KEY: ("key",),
+    EntryKind.RESTORED: ("common", "before", "why"),
+    EntryKind.ERASURE: ("what", "erased", "by", "why"),
+    EntryKind.HOLD: ("what", "on", "by", "why"),
+}
 _OF_NO_TURN = frozenset(
     {
         EntryKind.SETTING,

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,16 +46,21 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key's name, and the secret with which it signs."""
+    """A key's name, the secret with which it signs, and the notes by which each earlier key endorsed the next."""
 
     name: str
     seed: bytes = field(repr=False)
+    endorsements: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def public(self) -> PublicKey:
         return PublicKey(
             self.name, _load_private_key_class().from_private_bytes(self.seed).public_key().public_bytes_raw()
         )
+
+    def list_endorsed(self) -> list[tuple[PublicKey, str]]:
+        """Return each key up to this one that was endorsed, with its endorsement; or only this key, with none."""
+        return [(read_endorsed(note), note) for note in self.endorsements] or [(self.public, "")]
 
     def reveal(self) -> str:
         """Return the key as text, including its secret."""
@@ -91,6 +96,21 @@ def sign_note(text: str, key: SigningKey) -> str:
     """Sign a text of complete lines."""
     signature = _load_private_key_class().from_private_bytes(key.seed).sign(text.encode())
     return f"{text}\n\u2014 {key.name} {_encode(key.public.hash + signature)}\n"
+
+
+def endorse_key(key: SigningKey, following: SigningKey) -> SigningKey:
+    """Return the `following` key with the endorsement by the key that it replaces."""
+    note = sign_note(f"{key.name}\nnext key\n{following.public}\n", key)
+    return replace(following, endorsements=(*key.endorsements, note))
+
+
+_ENDORSEMENT = re.compile(r"[^\n]+\nnext key\n([^\n]+)\n\n\u2014 [^\n]+\n")
+
+
+def read_endorsed(note: str) -> PublicKey:
+    """Return the key that a note endorses, without checking its signature. Raises `NoteInvalid`."""
+    match = _ENDORSEMENT.fullmatch(note)
+    return read_public_key(match[1] if match else "")
 
 
 def open_note(note: str, keys: Iterable[PublicKey]) -> tuple[str, PublicKey]:
@@ -176,7 +196,7 @@ class KeyUnusable(StorageError):
 def load_key(file: Path) -> SigningKey:
     """Read the key that signs checkpoints. Blocks; raises `KeyUnusable`."""
     try:
-        return read_signing_key(file.read_text(encoding="ascii"))
+        return _read_key_file(f"{file.read_text(encoding='utf-8').strip()}\n")
     except FileNotFoundError as error:
         hint = "`footnote audit key --new` makes one; [record] key_path names its path."
         raise KeyUnusable(f"There is no signing key at {file}.", hint=hint) from error
@@ -185,15 +205,25 @@ def load_key(file: Path) -> SigningKey:
         raise KeyUnusable(f"The signing key at {file} cannot be read: {error}.", hint=hint) from error
 
 
-def create_key(file: Path, name: str = "") -> SigningKey:
+def _read_key_file(text: str) -> SigningKey:
+    secret, _, notes = text.partition("\n")
+    key = replace(read_signing_key(secret), endorsements=tuple(match[0] for match in _ENDORSEMENT.finditer(notes)))
+    if "".join(key.endorsements) != notes or (notes and read_endorsed(key.endorsements[-1]) != key.public):
+        raise NoteInvalid("its endorsements are damaged")
+    return key
+
+
+def create_key(file: Path, replaced: SigningKey | None = None) -> SigningKey:
     """Create a key in a file for its owner only; an existing file is moved aside. Blocks; raises `KeyUnusable`."""
-    key = make_signing_key(name)
+    key = endorse_key(replaced, make_signing_key(replaced.name)) if replaced else make_signing_key()
     part = file.with_name(f"{file.name}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as opened:
-            opened.write(f"{key.reveal()}\n")
+        with os.fdopen(
+            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
+        ) as opened:
+            opened.write("\n".join((key.reveal(), "".join(key.endorsements))))
         if file.exists():
             file.replace(file.with_name(f"{file.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"))
         part.replace(file)

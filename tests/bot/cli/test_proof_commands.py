@@ -135,6 +135,33 @@ def test_replaced_key_keeps_old_signatures_valid(run: Run, here: Path) -> None:
     assert run("audit", "verify", "--against", "kept.txt").exit_code == 0
 
 
+def test_key_after_a_lost_one_counts_only_if_pinned(run: Run, here: Path) -> None:
+    old = run("audit", "key").stdout.strip()
+    (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
+    (here / "footnote-record.key").unlink()
+    made = run("audit", "key", "--new")
+    new = made.stdout.strip()
+    results = [run("audit", "verify", "--against", "kept.txt", *keys) for keys in (
+        (), ("--key", old), ("--key", new), ("--key", old, "--key", new)
+    )]  # fmt: skip
+
+    assert (made.exit_code, "it does not endorse the new one" in " ".join(made.stderr.split())) == (0, True)
+    assert [result.exit_code for result in results] == [1, 1, 1, 0]
+    assert "no key that counts endorsed it" in " ".join(results[0].stdout.split())
+
+
+def test_verify_shows_new_keys_restores_erasures_and_holds(run: Run) -> None:
+    run("audit", "hold", "abd", "--why", "case 12")
+    run("erase", "--person", "slack:T1/U1", "--why", "asked", "--yes")
+    run("audit", "checkpoint")
+    shown, printed = run("audit", "verify"), read_json(run("audit", "verify", "--json"))
+
+    assert "You should know each of them" in " ".join(shown.stdout.split())
+    kinds = [event["what"].partition("Z: ")[2].partition(" ")[0] for event in printed["events"]]
+    assert (kinds, printed["findings"]) == (["signing_key", "erasure", "hold"], [])
+    assert "entry 9, " in printed["events"][2]["what"]
+
+
 def test_receipt_is_printed_for_one_answer(run: Run) -> None:
     assert read_json(run("audit", "receipt", "abc"))["answer"] == "abc"
     assert "Several answers begin" in run("audit", "receipt", "ab").stderr

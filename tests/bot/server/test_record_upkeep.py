@@ -22,7 +22,7 @@ from bot.settings.tables.settings_tables import ScheduleSettings, Settings
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints
-from storage.record.proof.record_check import KeptHead, split_heads, verify_record
+from storage.record.proof.record_check import split_heads, verify_record
 from storage.record.proof.signed_notes import create_key
 from tests.bot.server.watchman import Clock
 from tests.storage.record.tampering import make_turn
@@ -81,7 +81,7 @@ async def test_checkpoint_is_delivered_once_a_day(database: Database, tmp_path: 
     notes = split_heads((tmp_path / "away" / "heads.txt").read_text(encoding="utf-8"))
     assert [note for _, note in channel.posted] == notes
     assert len(notes) == 2
-    assert (await verify_record(database, [KeptHead(note) for note in notes])).findings == ()
+    assert (await verify_record(database, notes)).findings == ()
 
 
 async def test_upkeep_is_done_by_one_process(database: Database, tmp_path: Path) -> None:

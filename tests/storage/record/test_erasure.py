@@ -16,7 +16,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.checkpoints import Checkpoints
 from storage.record.proof.receipts import make_receipt
-from storage.record.proof.record_check import KeptHead, verify_record
+from storage.record.proof.record_check import verify_record
 from storage.record.record_search import RETRACTED, RecordFilter, RecordSearch
 from storage.record.turn_index import rebuild_index
 from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
@@ -154,7 +154,7 @@ async def test_erased_person_leaves_no_texts_and_the_record_verifies(database: D
 
     done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
     left = bytes_of(tmp_path)
-    checked = await verify_record(database, [KeptHead(checkpoint)])
+    checked = await verify_record(database, [checkpoint])
     await rebuild_index(database)
     bens = await Queue(database).get(ben)
     log = AuditLog(database)

@@ -11,8 +11,15 @@ import pytest
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog, encode_entries, insert_entries
 from storage.record.proof.checkpoints import Checkpoints, RecordBroken, parse_head
-from storage.record.proof.record_check import KeptHead, verify_record
-from storage.record.proof.signed_notes import KeyUnusable, create_key, load_key, make_signing_key, sign_note
+from storage.record.proof.record_check import verify_record
+from storage.record.proof.signed_notes import (
+    KeyUnusable,
+    create_key,
+    endorse_key,
+    load_key,
+    make_signing_key,
+    sign_note,
+)
 from storage.types import RECORD, EntryKind, LogEntry
 from tests.storage.record.tampering import KEY, count_missed, make_record, make_turn, unguard
 from tests.storage.stores import open_empty_database
@@ -28,7 +35,7 @@ async def test_every_tampering_is_detected(tmp_path: Path) -> None:
 async def test_untouched_record_has_no_findings(database: Database) -> None:
     empty = await verify_record(database)
     checkpoint = await make_record(database)
-    whole = await verify_record(database, [KeptHead(checkpoint)])
+    whole = await verify_record(database, [checkpoint])
 
     assert (empty.entries, empty.findings, whole.findings) == (0, (), ())
     assert (whole.entries, whole.answers, whole.checkpoints, whole.covered) == (10, 2, 2, 10)
@@ -94,8 +101,8 @@ async def test_bad_row_does_not_hide_other_findings(tmp_path: Path, column: str)
 
 async def test_checkpoints_of_a_replaced_key_stay_valid(database: Database) -> None:
     old = await make_record(database)
-    new = await Checkpoints(database).make(make_signing_key(KEY.name))
-    checked = await verify_record(database, [KeptHead(old), KeptHead(new)])
+    new = await Checkpoints(database).make(endorse_key(KEY, make_signing_key(KEY.name)))
+    checked = await verify_record(database, [old, new])
     keys = [entry.body["instead_of"] for entry in await AuditLog(database).turn(RECORD)]
 
     assert (checked.findings, checked.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
@@ -118,7 +125,7 @@ def test_key_is_private_and_replaced_without_loss(tmp_path: Path) -> None:
         load_key(file)
 
     first = create_key(file)
-    second = create_key(file, first.name)
+    second = create_key(file, first)
 
     assert (load_key(file), first.name == second.name, first == second) == (second, True, False)
     assert [path.stat().st_mode & 0o777 for path in file.parent.iterdir()] == [0o600, 0o600]
@@ -138,17 +145,17 @@ async def test_restored_backup_is_detected_and_can_be_recorded(tmp_path: Path) -
     with open_database("", home=tmp_path / "old") as database:
         log, heads = AuditLog(database), Checkpoints(database)
         await log.append(*make_turn("c"))
-        before = await verify_record(database, [KeptHead(lost)])
+        before = await verify_record(database, [lost])
         await heads.record_restore(KEY, lost, why="the disk was lost", by="terminal")
-        after = await verify_record(database, [KeptHead(lost)])
-        other = await verify_record(database, [KeptHead(forged)])
+        after = await verify_record(database, [lost])
+        other = await verify_record(database, [forged])
         (entry,) = [logged for logged in await log.turn(RECORD) if logged.kind is EntryKind.RESTORED]
         await log.append(LogEntry(RECORD, EntryKind.RESTORED, {**entry.body, "before": 99}))
         unsigned = await verify_record(database)
 
     assert ("kept elsewhere" in before.findings[0].what, after.findings, len(other.findings)) == (True, (), 1)
     assert entry.body["why"] == "the disk was lost"
-    assert "not as any version wrote it" in unsigned.findings[0].what
+    assert "its note is about another restore" in unsigned.findings[0].what
 
 
 async def test_clock_set_back_is_reported_as_an_oddity(database: Database) -> None:
