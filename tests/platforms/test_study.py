@@ -60,6 +60,8 @@ async def rate(bot: Bot, asks: str, rating: int, comment: str = "", *, person: i
         (shown,) = [one for one in workspace.answer(asks) if "rate" in one.buttons]
         bot.server.react(user, bot.server.state.posts[shown.id], EMOJI[rating])
         return
+    if workspace.name == "slack":
+        bot.server.state.views.pop(user, None)  # the form of an earlier rating is closed
     await bot.press("rate", asks, person=person)
     label = translate(f"{workspace.name}_comment_label", "en")
     await workspace.until(lambda: label in workspace.modal(user))

@@ -23,7 +23,7 @@ from evaluation.dialogues.models.estimate import describe_expectation, expect_ru
 from evaluation.dialogues.models.simulated_user import MAX_MESSAGE, parse_message
 from evaluation.dialogues.models.stand_ins import open_rule_judge, open_scripted, open_scripted_user
 from evaluation.dialogues.prompts import PROMPTS
-from evaluation.dialogues.run_folder import RunFolder
+from evaluation.dialogues.run_folder import _APPENDING, RunFolder
 from evaluation.dialogues.run_setup import (
     RunModels,
     RunOptions,
@@ -120,7 +120,7 @@ async def test_interrupted_run_equals_an_uninterrupted_one(app, manifest, tmp_pa
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    with (cut / "dialogues.jsonl").open("a") as file:
+    with _APPENDING, (cut / "dialogues.jsonl").open("a") as file:  # a thread of the stopped run may still write
         file.write('{"id": "model-al')
     await open_run(app, manifest, cut).hold()
     await judge_all(app, manifest, cut)
