@@ -175,7 +175,7 @@ def answers(
         configured = load_settings(find_cli_state(context).config).model
         chosen = configured.model_copy(update={"name": model}) if model else configured
         replies = asyncio.run(ask_set(questions, expand_searches(system or ["extractive"]), chosen, home))
-        document, text = report_replies(replies, questions)
+        document, text = report_replies(replies, questions, chosen.name)
         print_report(document, text, as_json=as_json)
         return
     if system or model or limit:

@@ -109,12 +109,11 @@ def read_wizard_of_the_internet(built: SetBuilder, dialogues: Path) -> None:
 def _read_pages(built: SetBuilder, message: FileRow) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the id of each page of a message, and its selected lines. The first selection marks that none is used."""
     for context in message.within("context") if message.fields.get("context") else ():
-        nothing, *marks = context.fields.get("selected_contents") or [[True]]
-        pages = context.within("contents")
-        if marks and len(marks) != len(pages):
-            raise context.unlike(
-                "selected_contents", f"one list more than the {len(pages)} contents", [nothing, *marks]
-            )
+        selected, pages = context.fields.get("selected_contents") or [[True]], context.within("contents")
+        lists = isinstance(selected, list) and all(isinstance(marks, list) for marks in selected)
+        if not lists or len(selected) not in {1, len(pages) + 1}:
+            raise context.unlike("selected_contents", f"one list more than the {len(pages)} contents", selected)
+        nothing, *marks = selected
         for place, page in enumerate(pages):
             lines = page.many("content")
             used = zip(lines, marks[place] if marks and not any(nothing) else [], strict=False)

@@ -50,7 +50,7 @@ class SetReply:
 def expand_searches(labels: Iterable[str]) -> tuple[SystemVariant, ...]:
     """Return the variants of systems. One whose label has no search is asked with every search."""
     every = [
-        [label] if "search=" in label else [f"{label}{',' if ':' in label else ':'}search={one}" for one in SEARCHES]
+        [label] if "search=" in label else [f"{label}{',' if ':' in label else ':'}search={name}" for name in SEARCHES]
         for label in labels
     ]
     return tuple(parse_variant(label) for listed in every for label in dict.fromkeys(listed))
@@ -131,8 +131,8 @@ def measure_replies(
 def _count(reply: SetReply, index: NameIndex) -> dict[str, tuple[float, float]]:
     """Return the part and the whole that a reply adds to each measure."""
     text, posed = reply.text, reply.posed
-    said, wanted = {*index.find(text)}, {*index.find(posed.reply)}
-    common, knowledge, overlap = len(said & wanted), f1(text, " ".join(posed.knowledge)), f1(text, posed.reply)
+    named, expected = {*index.find(text)}, {*index.find(posed.reply)}
+    common, knowledge, overlap = len(named & expected), f1(text, " ".join(posed.knowledge)), f1(text, posed.reply)
     return {
         "answered": (bool(text), 1),
         "cites gold": (reply.cites_gold, 1),
@@ -141,14 +141,16 @@ def _count(reply: SetReply, index: NameIndex) -> dict[str, tuple[float, float]]:
         "F1": (overlap, 1),
         "F1 if answered": (overlap, bool(text)),
         "ROUGE-L": (rouge_l(text, posed.reply), 1),
-        "entity precision": (common, len(said)),
-        "entity recall": (common, len(wanted)),
-        "entity F1": (2 * common, len(said) + len(wanted)),
+        "entity precision": (common, len(named)),
+        "entity recall": (common, len(expected)),
+        "entity F1": (2 * common, len(named) + len(expected)),
     }
 
 
-def report_replies(replies: Mapping[str, Sequence[SetReply]], exam: Exam) -> tuple[dict[str, Any], str]:
-    """Return the figures of all variants, as a document and as a table with notes."""
+def report_replies(
+    replies: Mapping[str, Sequence[SetReply]], exam: Exam, model: str = ""
+) -> tuple[dict[str, Any], str]:
+    """Return the figures of all variants, as a document and as a table with notes, such as of rules for a model."""
     measured = {label: measure_replies(listed, exam.names) for label, listed in replies.items()}
     systems = {
         label: {name: asdict(interval) if interval else None for name, interval in row.items()}
@@ -158,6 +160,8 @@ def report_replies(replies: Mapping[str, Sequence[SetReply]], exam: Exam) -> tup
     rows = ([label, *(format_interval(row.get(name), ".3f") for name in names)] for label, row in systems.items())
     faults = Counter((label, reply.fault) for label, listed in replies.items() for reply in listed if reply.fault)
     notes = [f"{label}: {times} times: {fault}" for (label, fault), times in faults.items()]
+    ruled = model in STAND_INS and any(parse_variant(label).asks_model for label in replies)
+    notes += [f"Rules replace the model: {STAND_INS[model]}."] if ruled else []
     notes += [] if BERT_SCORE in names else [NO_BERT_SCORE]
     heading = f"**{exam.name}**: {len(exam.questions):,} replies, {exam.source.expected():,} texts"
     document = {"set": exam.name, "replies": len(exam.questions), "systems": systems, "notes": notes}

@@ -235,9 +235,10 @@ def export(
                 hint="Ask the people first, then name places and corpora under [distillation] in footnote.toml.",
             )
         made = ctx.call_records(lambda records: collect_export(records, consent, seed))
-        if not made.turns:
-            why = "; ".join(f"{count} {reason}" for reason, count in made.left_out.most_common()) or "there are none"
-            raise EvaluationError(f"No recorded turn may be used ({why}).", hint="See [distillation] in footnote.toml.")
+        if not any(made.lessons.values()):
+            why = "; ".join(f"{count} {reason}" for reason, count in made.left_out.most_common()) or "none is recorded"
+            hint = "Ask more questions, of a system that calls a model, or see [distillation] in footnote.toml."
+            raise EvaluationError(f"The {made.turns} turns that may be used have no lessons ({why}).", hint=hint)
         about = {"schema": 1, "version": version("footnote"), "seed": seed, "consent": consent.model_dump(mode="json")}
         manifest = write_export(made, folder, about)
         ctx.output.give(

@@ -21,6 +21,7 @@ try:
     from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, GgufConfig, Trainer
+    from transformers.trainer_utils import get_last_checkpoint
 except ImportError as error:
     raise SystemExit(f"{error}: run `make distil`, then this with .venv-distil/bin/python.") from error
 
@@ -42,7 +43,7 @@ def main() -> None:
     adapted = get_peft_model(model, build_lora(options))
     trainer = build_trainer(adapted, tokenizer, encoded, options)
     began = time.perf_counter()
-    trainer.train(resume_from_checkpoint=options.resume or None)
+    trainer.train(resume_from_checkpoint=options.resume)
     seconds = time.perf_counter() - began
     report = describe_run(trainer, options, encoded, left_out, seconds)
     save_student(trainer, tokenizer, options)
@@ -67,6 +68,10 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in --out")
     parser.add_argument("--merge", action="store_true", help="also write the model with the adapter merged into it")
     options = parser.parse_args(arguments)
+    checkpoint = get_last_checkpoint(options.out) if options.resume and options.out.is_dir() else None
+    if options.resume and not checkpoint:
+        raise SystemExit(f"{options.out} has no checkpoint: train without --resume.")
+    options.resume = checkpoint
     options.bf16 |= torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return options
 
@@ -191,7 +196,8 @@ def describe_run(
     """Describe a training run: its inputs, losses, speed and memory."""
     history = trainer.state.log_history
     mean = sum(len(entry["input_ids"]) for entry in encoded["train"]) / len(encoded["train"])
-    tokens = mean * trainer.state.global_step * options.batch * options.accumulate
+    earlier = int(options.resume.rpartition("-")[2]) if options.resume else 0  # steps before `seconds`
+    tokens = mean * (trainer.state.global_step - earlier) * options.batch * options.accumulate
     cuda = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return {

@@ -32,7 +32,7 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join((first, "|" + "---|" * len(head), *others))
 
 
-def format_figure(value: float | None, form: str = ".3f") -> str:
+def format_figure(value: object, form: str = ".3f") -> str:
     return MISSING if value is None else format(value, form)
 
 

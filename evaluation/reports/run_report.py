@@ -164,7 +164,7 @@ def _write_tables(
         "randomisation test over topics, adjusted for the number of tests."
     )
     if people:
-        yield f"People: {people} Beside them, the judge on the same and on all claims; `*` is by the judge."
+        yield f"People: {people} Next to them, the judge on the same and on all claims; `*` is by the judge."
     by_people = (figures.PEOPLE, figures.SAMPLE, replace(FACTUAL, title="all claims"))
     shown = (*(by_people if people else (FACTUAL,)), *figures.SCALES, figures.TEMPORAL, figures.FAILED)
     yield _tabulate(dialogues, shown, seed, marks=_find_better(dialogues, compared))

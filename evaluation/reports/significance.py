@@ -26,6 +26,12 @@ class Interval:
     high: float
     count: int  # the number of claims or turns
 
+    def __format__(self, form: str) -> str:
+        """Return the estimate with its bounds, each in this format; alone if they do not differ from it."""
+        shown = format(self.value, form)
+        alone = self.low == self.high == self.value
+        return shown if alone else f"{shown} ({self.low:{form}} to {self.high:{form}})"
+
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:

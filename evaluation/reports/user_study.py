@@ -19,7 +19,7 @@ from bot.cli.terminal_output import build_document
 from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import format_count
 from evaluation import EvaluationError
-from evaluation.reports.printing import MISSING, format_figure, render_table
+from evaluation.reports.printing import format_figure, render_table
 from evaluation.reports.significance import Interval, PairedTest, compare_paired, estimate_share
 from pipeline.types import Status
 from storage.record.comparisons import ComparedAnswer, Comparisons, Rating
@@ -170,9 +170,9 @@ def render_study(study: StudyFigures) -> str:
             figures.system,
             figures.answers,
             figures.rated,
-            _render_interval(figures.rating),
+            format_figure(figures.rating, ".2f"),
             " ".join(map(str, figures.counts)),
-            _render_interval(figures.abstained),
+            format_figure(figures.abstained, ".2f"),
             figures.failed,
             figures.quoted,
             format_figure(figures.seconds, ".1f"),
@@ -181,17 +181,8 @@ def render_study(study: StudyFigures) -> str:
         for figures in study.figures
     ]
     head = (
-        "system",
-        "answers",
-        "rated",
-        "rating",
-        "1 2 3 4 5",
-        "abstained",
-        "failed",
-        "no model",
-        "seconds",
-        "comments",
-    )
+        "system", "answers", "rated", "rating", "1 2 3 4 5", "abstained", "failed", "no model", "seconds", "comments",
+    )  # fmt: skip
     comments = [
         f"- {figures.system}, {rating}: “{sanitize_line(comment)}”"
         for figures in study.figures
@@ -209,17 +200,9 @@ def render_study(study: StudyFigures) -> str:
 
 def _render_difference(study: StudyFigures) -> list[str]:
     both = format_count(study.difference.count if study.difference else 0, "person", "people")
-    lead = f"{' minus '.join(study.systems)}: {_render_interval(study.difference, '+.2f')}; {both} rated both"
+    lead = f"{' minus '.join(study.systems)}: {format_figure(study.difference, '+.2f')}; {both} rated both"
     if not study.test:
         few = f"Too little data: at least {LEAST_PEOPLE} people must rate both systems. These figures may be chance."
         return [lead, few]
     t_test, flips = (format_figure(value) for value in (study.test.t_test, study.test.randomised))
     return [lead, f"p = {t_test} (paired t-test), {flips} (sign flips)"]
-
-
-def _render_interval(interval: Interval | None, form: str = ".2f") -> str:
-    if interval is None:
-        return MISSING
-    shown = format(interval.value, form)
-    alone = interval.low == interval.high == interval.value
-    return shown if alone else f"{shown} ({interval.low:{form}} to {interval.high:{form}})"

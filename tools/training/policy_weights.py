@@ -5,9 +5,9 @@ answer, minus a price for each call. Because both rewards are known, the best po
 predicts which choice was better, and each turn is weighted by the difference of its rewards. The result is always the
 same for the same turns.
 
-Turns that users rated have a reward for one choice only, the one that was made. If the bot explored (`[limits]
-explore`), each choice had a known probability, and weighting by its inverse makes these turns representative of both
-choices. LLM-Augmenter trains a T5 by REINFORCE instead.
+Turns that users rated (up or down, not from 1 to 5 in a study) have a reward for one choice only, the one that was
+made. If the bot explored (`[limits] explore`), each choice had a known probability, and weighting by its inverse makes
+these turns representative of both choices. LLM-Augmenter trains a T5 by REINFORCE instead.
 """
 
 import asyncio

@@ -19,7 +19,7 @@ from evaluation.dialogues.judging import people_sheet
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.judging.people_sheet import Label, Labels, list_checks, name_row, read_sheet
 from evaluation.dialogues.run_folder import RunFolder, TurnKey, replace_file
-from evaluation.reports.printing import MISSING, render_table
+from evaluation.reports.printing import format_figure, render_table
 from evaluation.reports.run_report import write_report
 from evaluation.reports.significance import Interval, estimate_alpha
 from storage.types import Verdict
@@ -133,13 +133,12 @@ def agreement(
             None,
         )
         judged = f"{format_count(len(vote), 'claim')} judged by {', '.join(kept)}; {unsettled}; Krippendorff's alpha"
-        note = f"{judged} {_render(alpha)}. Dropped: {left_out or 'none'}."
+        note = f"{judged} {format_figure(alpha, '.2f')}. Dropped: {left_out or 'none'}."
         verdicts = {row: verdict for (row, _), verdict in vote.items()}
         replace_file(folder.path / people_sheet.PEOPLE, json.dumps({"note": note, "verdicts": verdicts}))
         write_report(folder)
         table = (
-            ("; ".join(agreement.of), agreement.column, agreement.rows, agreement.alike, _render(agreement.alpha))
-            for agreement in agreements
+            ("; ".join(row.of), row.column, row.rows, row.alike, format_figure(row.alpha, ".2f")) for row in agreements
         )
         text = render_table(("of", "what", "rows", "alike", "alpha"), table)
         document = build_document(
@@ -167,7 +166,3 @@ def _settle_vote(
         people_sheet.write_rows(file, people_sheet.CLAIM_COLUMNS, rows)
     done = len(unsettled & settled.keys())
     return vote, f"{format_count(len(unsettled), 'tie')} or lack of information, {done} adjudicated"
-
-
-def _render(alpha: Interval | None) -> str:
-    return f"{alpha.value:.2f} ({alpha.low:.2f} to {alpha.high:.2f})" if alpha else MISSING

@@ -70,7 +70,7 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
         texts = filter(None, (reply, draft, refined) if stated else (reply,))
         graded = {text: group.create_task(_grade_all(talk, text, calls)) for text in dict.fromkeys(texts)}
         answerable = group.create_task(_judge_answerable(talk, calls)) if turn.status == Status.ABSTAINED else None
-    scores = {text: {scale: one.score for scale, one in task.result().items()} for text, task in graded.items()}
+    scores = {text: {scale: grade.score for scale, grade in task.result().items()} for text, task in graded.items()}
     return JudgedTurn(
         claims.result() if claims else (),
         **scores[reply],

@@ -226,6 +226,7 @@ def test_triples_of_the_graph_are_texts_without_their_reverse(tmp_path: Path) ->
             lambda folder: write_woi(folder, json.dumps(WOI).replace("[[false], [", "[[false], [], [")),
             'line 1: "selected_contents" should be one list more than the 1 contents',
         ),
+        ("woi", lambda folder: write_woi(folder, json.dumps(WOI).replace("[[true]", "[7")), "should be one list more"),
         ("dstc11", lambda folder: write_dstc11(folder, labels=LABELS[:1]), r"b.json, instance 1: it is the last one"),
         ("dstc11", lambda folder: write_dstc11(folder, logs=LABELS), r'a.json, instance 1: "turns" is missing'),
         ("dstc11", lambda folder: write_dstc11(folder, knowledge={"hotel": {}}), "b.json, instance 1: .*'hotel/3/rev"),

@@ -21,7 +21,7 @@ from evaluation.answers.reply_scores import (
 )
 from evaluation.cli import app
 from evaluation.reports.significance import Interval
-from evaluation.system_variants import SEARCHES, open_search, parse_variant
+from evaluation.system_variants import SEARCHES, parse_variant
 from evaluation.workbench import open_corpus
 from tests.evaluation.answers.test_reference_sets import write_dstc11
 
@@ -35,16 +35,18 @@ EXAM = Exam("ferries", "set", build_set_source(TEXTS, "en"), (POSED, OTHER), rem
 
 async def test_each_search_finds_its_own_passages() -> None:
     async with open_corpus(EXAM.source, "set") as opened:
-        searches = {name: open_search(opened, name, ("Tarn", "Pell"), ("Oxmoor",)) for name in SEARCHES}
+        variants = {name: parse_variant(f"extractive:search={name}") for name in SEARCHES}
+        apps = {name: variant.apply(opened, ("Tarn", "Pell"), ("Oxmoor",)) for name, variant in variants.items()}
         found = {
-            name: [hit.document.key for hit in await store.search("Brasker", ["set"], 9)]
-            for name, store in searches.items()
+            name: [hit.document.key for hit in await varied.passages.search("Brasker", ["set"], 9)]
+            for name, varied in apps.items()
         }
         with pytest.raises(EvaluationError, match="needs a set") as error:
             parse_variant("extractive:search=gold").apply(opened)
 
     assert found["lexical"] == ["Brasker"]
     assert {*found["dense"]} == {*NAMES}
+    assert {*found["random"]} == {"Tarn", "Pell"}
     assert found["gold"][0] == "Oxmoor"
     assert {*found["gold"][1:]} == {"Tarn", "Pell"}
     assert "--set" in error.value.hint
@@ -89,14 +91,18 @@ def test_measures_equal_the_values_computed_by_hand() -> None:
     assert isinstance(measured["KF1"], Interval)
     assert measured["KF1"].low < measured["KF1"].value < measured["KF1"].high
     assert measure_replies([wrong], NAMES)["KF1 if answered"] is None
+    same_talk = replace(wrong, posed=replace(OTHER, group=POSED.group))
+    assert measure_replies([right, same_talk], NAMES)["KF1"] == Interval(0.5, 0.5, 0.5, 2)
 
 
 def test_report_says_what_failed_and_what_is_not_measured() -> None:
     replies = [SetReply(POSED, "", cites_gold=False, fault="The model is away."), SetReply(OTHER, "", cites_gold=False)]
-    document, text = report_replies({"extractive": replies}, EXAM)
+    document, text = report_replies({"extractive": replies}, EXAM, "scripted")
+    ruled, _ = report_replies({"wikichat": replies}, EXAM, "scripted")
 
     assert document["systems"]["extractive"]["KF1"]["value"] == 0.0
     assert document["notes"] == ["extractive: 1 times: The model is away.", NO_BERT_SCORE]
+    assert ruled["notes"][1].startswith("Rules replace the model: scripted: rules that copy")
     assert "**ferries**: 2 replies, 6 texts" in text
     assert "| extractive | 0.000" in text
     assert "| – |" in text

@@ -1,5 +1,6 @@
 """Lessons for a student: the teacher's replies in the student's format, without identities."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from bot.cli import entry_point
 from bot.settings.tables.record_settings import DistillationSettings
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_record_database
@@ -303,6 +305,17 @@ async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_p
     assert {split: len(lessons) for split, lessons in read.items()} == {
         split: file["lessons"] for split, file in manifest["files"].items()
     }
+
+
+def test_export_without_lessons_says_why(handbook: Path, tmp_path: Path):
+    home, settings = copy_home(handbook, tmp_path / "home"), tmp_path / "footnote.toml"
+    consent = '[distillation]\nplaces = ["terminal"]\ncorpora = ["handbook"]\n'
+    settings.write_text(f'home = "{home}"\n{consent}', encoding="utf-8")
+    asyncio.run(compare_systems(read_exam(EXAMPLE_QUESTIONS), 1, ("extractive",), home))
+    ended = CliRunner().invoke(entry_point.app, ["--config", str(settings), "distil", "export", str(tmp_path / "out")])
+    assert ended.exit_code == 1
+    assert "The 1 turns that may be used have no lessons" in ended.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_export_without_consent_names_the_setting(tmp_path: Path, monkeypatch):
