@@ -34,7 +34,7 @@ class Stream(Protocol):
 Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
 """Returns at most that many hits of the turn's scope, best first. An outage raises `SearchUnavailable`."""
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
-"""Returns the cosine of a text with each of several others, by the embedder that indexed the passages."""
+"""Returns the cosine of a text with each of several others, by MiniLM or an embedder of your own."""
 Rerank = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 """Returns the log-odds of each passage or sentence to answer a question; empty if nothing is reranked."""
 
