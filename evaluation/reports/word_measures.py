@@ -18,8 +18,6 @@ from storage.language.words import content_terms
 _ARTICLES = frozenset({"a", "an", "the"})
 _WORD = re.compile(r"[^\W_]+")
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-
-
 MAX_MARK = 100  # the highest number of a citation
 
 

@@ -112,9 +112,9 @@ class WebSearch:
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
         warming.add_done_callback(_note_failed_start)
         limits = self._engine.limit_time(time, self._now().date())
-        named = await self._ask_engine(query, SPARE * pages, limits, deadline)
+        named = await self.find(query, SPARE * pages, limits, deadline)
         if limits and len(named) < pages:
-            named += await self._ask_engine(query, SPARE * pages, EMPTY, deadline)
+            named += await self.find(query, SPARE * pages, EMPTY, deadline)
         candidates = enumerate(url for url in dict.fromkeys(named) if url not in skip)
         read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
 
@@ -122,8 +122,8 @@ class WebSearch:
             for place, url in candidates:
                 try:
                     stored = await local(url) if local else ()
-                    found = self._shorten(stored) if stored else await self._read(url, skip)
-                    read[place] = tuple(replace(hit, score=1 / (place + 1)) for hit in found)
+                    hits = self._shorten(stored) if stored else await self._read(url, skip)
+                    read[place] = tuple(replace(hit, score=1 / (place + 1)) for hit in hits)
                 except Exception as error:  # noqa: BLE001 - no error of one page may affect the others
                     _log_skipped(url, error)
                     outages.extend([error] * isinstance(error, SourceUnavailable))
@@ -148,14 +148,13 @@ class WebSearch:
             message = f"The search engine {self._engine.name} failed less than {REST_SECONDS:g} seconds ago."
             raise SourceUnavailable(message, hint=_OUTAGE_HINT)
 
-    async def find(self, query: str, count: int, limits: QueryParams = EMPTY) -> tuple[str, ...]:
+    async def find(
+        self, query: str, count: int, limits: QueryParams = EMPTY, deadline: float | None = None
+    ) -> tuple[str, ...]:
         """Return the addresses that the engine finds. Raises `SourceUnavailable`."""
-        deadline = asyncio.get_running_loop().time() + self._bounds.seconds
-        return await self._ask_engine(query, count, limits, deadline)
-
-    async def _ask_engine(self, query: str, count: int, limits: QueryParams, deadline: float) -> tuple[str, ...]:
         client, name = self._engine.open_client(), self._engine.name
         begun = asyncio.get_running_loop().time()
+        deadline = begun + self._bounds.seconds if deadline is None else deadline
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._fetch(client, partial(self._engine.find, client, query, count, limits))

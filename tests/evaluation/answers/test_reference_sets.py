@@ -15,7 +15,7 @@ USER, BOT = "I like ferries.", "The ferry to Brasker sails at noon."
 WOW = [
     {
         "chosen_topic": "Ferry",
-        "chosen_topic_passage": ["A ferry carries people.", "Some carry cars."],
+        "chosen_topic_passage": ["A ferry carries people.", "Its ferry sails at noon."],
         "persona": "i like boats.",
         "wizard_eval": 5,
         "dialog": [
@@ -72,7 +72,7 @@ WOI = {
             {
                 "action": "Wizard => Apprentice",
                 "text": "It is.",
-                "context": {"contents": [PAGE], "selected_contents": [[True], [False, False]]},
+                "context": {"contents": [PAGE], "selected_contents": [[True], [False, True]]},
             },
         ],
     }

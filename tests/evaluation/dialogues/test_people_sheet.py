@@ -114,7 +114,10 @@ def test_checks_have_a_known_verdict_and_look_like_claims():
         assert checks[row].keys() == claims[0].keys()
         assert (checks[row]["claim"] in checks[row]["passages"]) == (verdict == "SUPPORTS")
         assert checks[row]["claim"] in checks[row]["said"] or verdict != "SUPPORTS"
-    assert not checks.keys() & {row["row"] for row in claims}
+    places = [(key, at) for key, judged in TWO_TOPICS.items() for at in range(len(judged.claims))]
+    drawn = [place for place in places if name_row(*place) in {row["row"] for row in claims}]
+    assert len(drawn) == 3
+    assert not checks.keys() & {name_row(*place, verdict) for place in drawn for verdict in Verdict}
 
 
 def test_vote_takes_majority_and_adjudicator_settles_ties_and_lack_of_information():
@@ -141,6 +144,8 @@ def test_careless_rater_is_dropped_and_the_vote_becomes_a_column_of_the_report(t
         return {row["measure"]: (row["value"], row["count"]) for row in build_figures(folder)}
 
     assert call("sheet", "--count", 4).exit_code == 0
+    orders = {(folder.path / f"sheet-claims-{place}.csv").read_text() for place in (1, 2, 3)}
+    assert len(orders) == 3
     checks, sheets = list_checks(folder.read_judgements()), []
     for place, name in enumerate(("anna", "ben", "careless"), start=1):
         with (folder.path / f"sheet-claims-{place}.csv").open(newline="") as file:

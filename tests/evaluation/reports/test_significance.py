@@ -50,6 +50,7 @@ def test_empty_sample_has_no_share(parts, wholes):
 
 def test_one_dialogue_has_no_spread():
     assert estimate_share([3, 0], [4, 0]) == estimate_share([3], [4])
+    assert f"{estimate_share([3], [4]):.2f}" == "0.75"
 
 
 def test_paired_systems_are_tested_as_scipy_does():

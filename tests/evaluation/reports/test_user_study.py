@@ -123,4 +123,5 @@ def test_command_reports_studies_of_the_record(tmp_path: Path) -> None:
     assert [figures["answers"] for figures in study["figures"]] == [1, 1]
     assert study["figures"][1]["comments"] == [[4, "Good."]]
     assert "Too little data" in call("--since", "7d").stdout
+    assert "No answers were compared" in call("--since", "2099-01").stderr
     assert "No answers were compared in slack:T1/C2" in call("--channel", "slack:T1/C2").stderr

@@ -357,6 +357,8 @@ async def test_page_of_a_corpus_is_not_fetched_and_has_its_beginning_read() -> N
         assert texts(hits) == ["One.", *beginning[:1]]
         assert (hits[1].document, hits[1].score) == (document, 0.5)
         assert asked == [f"{pages.url}/1", ARTICLE.partition("#")[0]]
+        stored = [Hit(Passage("0", "wikipedia", "12", "", "A long kite. " * 999, 0, ""), document, 0.0)]
+        assert len(await web.search("kites", 2, local=local)) == 2
 
 
 async def test_articles_in_infoboxes_of_searxng_come_first() -> None:
