@@ -57,8 +57,8 @@ async def measure_retrieval(exam: Exam) -> dict[str, Any]:
 async def _rankings(app: App, corpus: str, text: str) -> dict[str, list[str]]:
     """Return the documents that each search finds, best first."""
     stores = {"dense": open_search(app, "dense"), "lexical": open_search(app, "lexical"), "fused": app.passages}
-    found = {name: await store.search(text, [corpus], DEPTH) for name, store in stores.items()}
-    return {name: list(dict.fromkeys(hit.document.key for hit in hits)) for name, hits in found.items()}
+    hits_by_search = {name: await store.search(text, [corpus], DEPTH) for name, store in stores.items()}
+    return {name: list(dict.fromkeys(hit.document.key for hit in hits)) for name, hits in hits_by_search.items()}
 
 
 def _scores(rankings: Sequence[Sequence[str]], asked: Sequence[ExamQuestion]) -> dict[str, float]:

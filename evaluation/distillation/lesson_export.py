@@ -142,7 +142,7 @@ def _remove_identities(
         | find_own_names(text for turn in turns for text in (turn.question, *turn.earlier)),
         {part for turn in turns for name in (turn.summary.asker, turn.summary.channel) for part in _split_id(name)},
     )
-    left_out, kept = Counter[str](), list[Lesson]()
+    left_out, clean = Counter[str](), list[Lesson]()
     for lesson in lessons:
         anonymous = remove_identities(lesson, named)
         try:
@@ -153,8 +153,8 @@ def _remove_identities(
         if any(find_identities(f"{anonymous.input}\n{anonymous.output}", named)):
             left_out[f"calls of {lesson.template}: it still identifies the asker"] += 1
             continue
-        kept.append(anonymous)
-    return kept, left_out
+        clean.append(anonymous)
+    return clean, left_out
 
 
 def _split_id(name: str) -> tuple[str, ...]:

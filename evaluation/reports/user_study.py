@@ -113,7 +113,7 @@ def _average(ratings: Iterable[Rating]) -> Mapping[str, float]:
 def _measure_system(system: str, answers: Iterable[ComparedAnswer], ratings: Sequence[Rating]) -> SystemFigures:
     own = [answer for answer in answers if answer.system == system]
     ended = [answer for answer in own if answer.status in {Status.ANSWERED, Status.ABSTAINED}]
-    asked = Counter(answer.asker for answer in own)
+    by_asker = Counter(answer.asker for answer in own)
     abstained = Counter(answer.asker for answer in own if answer.status == Status.ABSTAINED)
     sums, counts = Counter[str](), Counter(rating.person for rating in ratings)
     for rating in ratings:
@@ -124,7 +124,7 @@ def _measure_system(system: str, answers: Iterable[ComparedAnswer], ratings: Seq
         len({rating.turn for rating in ratings}),
         estimate_share([sums[person] for person in counts], [*counts.values()]),
         tuple(sum(rating.rating == score for rating in ratings) for score in SCALE),
-        estimate_share([abstained[person] for person in asked], [*asked.values()], proportion=True),
+        estimate_share([abstained[person] for person in by_asker], [*by_asker.values()], proportion=True),
         len(own) - len(ended),
         sum(answer.quoted for answer in own),
         median(answer.seconds for answer in ended) if ended else None,

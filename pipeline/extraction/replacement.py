@@ -36,8 +36,8 @@ async def find_answering(
     known = all(measure_trust(question, finding.evidence[0].document.language) >= TRUSTED for finding in findings)
     odds = dict(zip(quotes, await rerank(question, texts) if known else (), strict=False))
     least = max(HOPELESS, (best := max(odds.values(), default=0.0)) - FAR_BEHIND, min(LEAST_ODDS, best - NEAR_BEST))
-    kept = (number for number in odds if odds[number] >= least or not strict)
-    order = sorted(kept, key=odds.__getitem__, reverse=True)
+    near = (number for number in odds if odds[number] >= least or not strict)
+    order = sorted(near, key=odds.__getitem__, reverse=True)
     return [(number, quote) for number in (order if odds else quotes) for quote in quotes[number]]
 
 

@@ -42,8 +42,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if query is None:
         return Status.CHATTED
     # In the corpora, the hits for the question itself come last, in case the query misses its point.
-    found = await kit.with_web(query.text, await search(query, kit))
-    hits = take_of_each_page(drop_copies((*found, *context.nearest), query.text), kit.limits.passages)
+    ranked = await kit.with_web(query.text, await search(query, kit))
+    hits = take_of_each_page(drop_copies((*ranked, *context.nearest), query.text), kit.limits.passages)
     findings = quote_passages(hits)
     if not findings:
         return Status.ABSTAINED

@@ -45,12 +45,12 @@ def measure_agreement(sheets: Mapping[str, Labels], dialogues: Mapping[str, str]
     for column in ("verdict", *SCALES):
         units = defaultdict[str, list[list[Label]]](list)
         for key in dict.fromkeys(key for labels in sheets.values() for key in labels if key[1] == column):
-            given = [labels[key] for labels in sheets.values() if key in labels]
-            if len(given) > 1:
-                units[dialogues[key[0]]].append(given)
-        rated = [given for group in units.values() for given in group]
+            unit = [labels[key] for labels in sheets.values() if key in labels]
+            if len(unit) > 1:
+                units[dialogues[key[0]]].append(unit)
+        rated = [unit for group in units.values() for unit in group]
         if rated:
-            alike = sum(len({*given}) == 1 for given in rated)
+            alike = sum(len({*unit}) == 1 for unit in rated)
             yield Agreement((*sheets,), column, len(rated), alike, estimate_alpha(units.values()))
 
 

@@ -148,8 +148,8 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
     more = {kind for kind, *_ in own if _count_kind(own, kind) > _count_kind(bound, kind)}
     plain = not (find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached)
     for kind, name, place in own:
-        kept = {other for known, other, _ in own if known == kind in more}  # the sentence has it, too
-        others = [(other, said) for known, other, said in bound if known == kind and other not in {name, *kept}]
+        shared = {other for known, other, _ in own if known == kind in more}  # the sentence has it, too
+        others = [(other, said) for known, other, said in bound if known == kind and other not in {name, *shared}]
         if kind in {"modal", "frequency"} and others and not any(entry[:2] == (kind, name) for entry in bound):
             other, span = others[0]
             next_word, other_word = _find_next(ours, place[1]), _find_next(theirs, span[1])
