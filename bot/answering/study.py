@@ -15,7 +15,6 @@ from bot.views.catalog import translate
 from storage.record.comparisons import Comparisons
 from storage.types import QueuedQuestion
 
-_MOST = 10_000  # questions of a person that are counted
 STUDY = "study"  # the key of the channel's setting
 
 
@@ -34,9 +33,8 @@ async def draw_system(app: App, row: QueuedQuestion, systems: Sequence[str]) -> 
         return None
     agreed = [entry.at for entry in await app.audit.turn(row.channel) if entry.body.get("key") == STUDY and entry.at]
     since = max(agreed, default=datetime.fromtimestamp(0, UTC))
-    rows = await app.queue.recent(row.channel, user=row.user, limit=_MOST)
-    before = [other for other in rows if other.ticket < row.ticket and other.taken_at >= since]
-    number = sum(not other.body.get("unasked") and other.body.get("task") != "check" for other in before)
+    earlier = await app.queue.bodies_before(row, since=since)
+    number = sum(not body.get("unasked") and body.get("task") != "check" for body in earlier)
     return draw(systems, f"{row.channel} {row.user} {since}", number)
 
 

@@ -219,6 +219,13 @@ class Queue:
         theirs = query.where(questions.c.asker == user) if user else query
         return await self._all(theirs.order_by(questions.c.ticket.desc()).limit(limit))
 
+    async def bodies_before(self, question: QueuedQuestion, *, since: datetime) -> tuple[Mapping[str, Any], ...]:
+        """Return the bodies of the asker's earlier questions in the same channel, since a moment."""
+        place = questions.c.asker == question.user, questions.c.channel == question.channel
+        earlier = questions.c.taken_at >= since, questions.c.ticket < question.ticket
+        query = select(questions.c.body).where(*place, *earlier)
+        return await self.database.read(lambda it: tuple(map(decode_json, it.execute(query).scalars())))
+
     async def newest(self, platform: str) -> QueuedQuestion | None:
         """Return the last question of a platform, such as `slack`; None if there is none."""
         query = select(questions).where(questions.c.channel.startswith(f"{platform}:", autoescape=True))
