@@ -14,7 +14,7 @@ from storage.database.schema import entries, feedback, turns
 from storage.record.entry_rows import read_body, read_object
 from storage.types import EntryKind
 
-RATED, LEFT = "rated", "left_study"  # acts of feedback: a rating from 1 to 5; leaving comparisons until the next one
+RATED, LEFT = "rated", "left_study"  # acts of feedback: a rating from 1 to 5; leaving comparisons until the next rating
 
 
 @dataclass(frozen=True, slots=True)

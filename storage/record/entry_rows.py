@@ -17,7 +17,7 @@ from storage.database.schema import Moment, claim_passages, claims, entries, fee
 from storage.types import DocumentId, EntryKind, LogEntry
 
 TABLES = (claim_passages, claims, feedback)
-RawRow = tuple[bytes, ...]
+RawRow = tuple[Any, ...]  # bytes as `render_raw` selects them, or fractions
 StoredRows = Mapping[tuple[str, int], list[RawRow]]
 """The rows of tables by the table's name and the number of the entry that opened their turn; of feedback, its entry."""
 ParsedRow = Mapping[str, Any]
@@ -198,12 +198,20 @@ def fetch_stored(connection: sa.Connection, closed: Sequence[str], acts: Sequenc
     openings = connection.execute(first).scalars().all()
     stored: defaultdict[tuple[str, int], list[RawRow]] = defaultdict(list)
     for table, (owner, _) in _SOURCES.items():
-        raw = ", ".join(render_raw(column, connection.dialect.name) for column in table.columns)
-        query = sa.text(f"SELECT {owner}, {raw} FROM {table.name} WHERE {owner} IN :numbers")  # noqa: S608 - our names
-        numbers = acts if table is feedback else openings
-        for row in connection.execute(query.bindparams(sa.bindparam("numbers", numbers, expanding=True))):
-            stored[table.name, row[0]].append(tuple(bytes(part or b"") for part in row[1:]))
+        for number, row in fetch_raw(connection, [*table.c], acts if table is feedback else openings, owner):
+            stored[table.name, number].append(row)
     return stored
+
+
+def fetch_raw(
+    connection: sa.Connection, columns: Sequence[sa.Column[Any]], numbers: Sequence[int], owner: str, where: str = ""
+) -> Iterator[tuple[int, RawRow]]:
+    """Yield the rows with these numbers as their `owner`: values as `render_raw` selects them."""
+    raw = ", ".join(render_raw(column, connection.dialect.name) for column in columns)
+    chosen = where or f"{owner} IN :numbers"
+    query = sa.text(f"SELECT {owner}, {raw} FROM {columns[0].table.name} WHERE {chosen}")  # noqa: S608 - our names
+    for number, *row in connection.execute(query.bindparams(sa.bindparam("numbers", numbers, expanding=True))):
+        yield number, tuple(value if isinstance(value, float) else bytes(value or b"") for value in row)
 
 
 def is_derived(stored: Iterable[RawRow], rows: Iterable[Mapping[str, Any]]) -> bool:
@@ -213,23 +221,17 @@ def is_derived(stored: Iterable[RawRow], rows: Iterable[Mapping[str, Any]]) -> b
 
 def list_strays(connection: sa.Connection) -> list[str]:
     """Return which tables have rows of turns that were never closed, or of entries that do not exist."""
-    rows = {
-        table.name: f"FROM {table.name} WHERE {owner} NOT IN ({source})" for table, (owner, source) in _SOURCES.items()
-    }
-    rows["turns"] = f"FROM turns WHERE seq NOT IN ({_OPENED})"
-    counts = {
-        name: connection.execute(sa.text(f"SELECT count(*) {query}")).scalar_one() for name, query in rows.items()
-    }
+    sources = [*((table.name, *source) for table, source in _SOURCES.items()), ("turns", "seq", _OPENED)]
+    strays = {name: f"FROM {name} WHERE {owner} NOT IN ({source})" for name, owner, source in sources}
+    counts = {name: connection.scalar(sa.text(f"SELECT count(*) {rest}")) for name, rest in strays.items()}
     return [f"rows of the table {name} that no entry has: {count:,}" for name, count in counts.items() if count]
 
 
 def render_raw(column: sa.Column[Any], dialect: str) -> str:
-    """Return the expression for the type and the value of a column, as bytes; a fraction as it is."""
-    if isinstance(column.type, sa.Float):
-        return (
-            f"CASE WHEN typeof({column.name}) = 'real' THEN {column.name} END" if dialect == "sqlite" else column.name
-        )
+    """Return the expression for the type and the value of a column: bytes, which are always readable, or a fraction."""
     value, kind = column.name, "text" if isinstance(column.type, sa.Text | Moment) else "integer"
+    if isinstance(column.type, sa.Float):
+        return f"CASE WHEN typeof({value}) = 'real' THEN {value} END" if dialect == "sqlite" else value
     if dialect == "sqlite":
         return f"CAST(typeof({value}) || {value} AS BLOB)"
     if isinstance(column.type, sa.Boolean):

@@ -165,7 +165,9 @@ class Checkpoints:
     def _record_key(self, connection: Connection, key: SigningKey) -> None:
         lock_record(connection)
         known = read_keys(connection)
-        for public, note in key.list_endorsed() if key.public not in known else ():
+        if key.public in known:
+            return
+        for public, note in key.list_endorsed():
             if public not in known:  # a restored backup may lack several
                 body = {"key": str(public), "instead_of": str(known[-1]) if known else "", "endorsement": note}
                 entry = LogEntry(RECORD, EntryKind.SIGNING_KEY, body)
@@ -178,8 +180,8 @@ _HINT = "`footnote audit verify` shows what was changed; `footnote audit restore
 
 def format_restore(origin: str, common: int, root: bytes, lost: TreeHead) -> str:
     """Format the text to sign after a restore: the head that the backup had, and the head that was lost."""
-    hashes = (base64.b64encode(digest).decode() for digest in (root, lost.root))
-    return f"{origin}\nrestored\n{common}\n{next(hashes)}\n{lost.size}\n{next(hashes)}\n"
+    common_root, lost_root = (base64.b64encode(digest).decode() for digest in (root, lost.root))
+    return f"{origin}\nrestored\n{common}\n{common_root}\n{lost.size}\n{lost_root}\n"
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:

@@ -1,20 +1,20 @@
 """Compare the table `turns`, by which turns are listed and searched, with the entries that it is derived from.
 
-The same functions derive its rows as when it is written. Columns whose entries were erased keep earlier figures.
+Rows are derived by the functions that write them. Columns derived from erased entries are not compared.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, bindparam, text
+from sqlalchemy import Connection
 
 from storage.database.schema import entries, turns
-from storage.record.entry_rows import ParsedRow, encode_value, read_body, read_text, render_raw
+from storage.record.entry_rows import ParsedRow, encode_value, fetch_raw, read_body, read_text
 from storage.record.proof.verification import AuditFinding
 from storage.record.turn_index import ENDS, TEXTS, count_ratings, describe_end, describe_opening
 
-_COLUMNS = tuple(entries.c[name] for name in ("seq", "turn_id", "kind", "at", "body"))
+_COLUMNS = tuple(entries.c[name] for name in ("turn_id", "kind", "at", "body"))
 _ENTRIES = """kind IN ('turn_opened', 'turn_closed', 'delivered', 'edited', 'feedback') AND turn_id IN
     (SELECT turn_id FROM entries WHERE seq IN :numbers) ORDER BY entries.seq"""
 _NEVER: ParsedRow = {"body": "{}", "facts": {}}
@@ -29,29 +29,19 @@ _SOURCES: Mapping[str, Sequence[str]] = {  # columns by the kind of entries that
 
 def check_turns(connection: Connection, openings: Sequence[int]) -> list[AuditFinding]:
     """Return the findings about the rows of turns that these entries opened."""
-    stored = {row[0]: dict(zip(turns.c.keys(), row, strict=True)) for row in _read(connection, [*turns.c], openings)}
+    rows = fetch_raw(connection, [*turns.c], openings, "seq")
+    stored = {number: dict(zip(turns.c.keys(), row, strict=True)) for number, row in rows}
     records = defaultdict[bytes, dict[str, list[ParsedRow]]](lambda: {kind: [] for kind in _SOURCES})
-    for number, turn_id, *parts in _read(connection, _COLUMNS, openings, _ENTRIES):
+    for number, (turn_id, *parts) in fetch_raw(connection, _COLUMNS, openings, "seq", _ENTRIES):
         kind, at, body = (part.decode("utf-8", "backslashreplace").removeprefix("text") for part in parts)
-        row = {"seq": int(number[7:]), "at": at, "body": body, "facts": read_body(body)}
+        row = {"seq": number, "at": at, "body": body, "facts": read_body(body)}
         records[turn_id][kind].append(row | {"turn_id": turn_id.decode("utf-8", "backslashreplace")[4:]})
-    firsts = [(record["turn_opened"][0], record) for record in records.values()]
     faults = {
-        row["turn_id"]: _find_fault(record, stored.get(encode_value(row["seq"])))
-        for row, record in firsts
-        if row["seq"] in openings  # otherwise it was opened twice
+        row["turn_id"]: _find_fault(record, stored.get(row["seq"]))
+        for record in records.values()
+        if (row := record["turn_opened"][0])["seq"] in openings  # otherwise it was opened twice
     }
     return [AuditFinding(turn_id, f"its row of the table turns {fault}") for turn_id, fault in faults.items() if fault]
-
-
-def _read(
-    connection: Connection, columns: Sequence[Column[Any]], numbers: Sequence[int], where: str = "seq IN :numbers"
-) -> Iterator[list[Any]]:
-    """Yield rows with their values as bytes, so that every value can be read; fractions as they are."""
-    raw = ", ".join(render_raw(column, connection.dialect.name) for column in columns)
-    query = text(f"SELECT {raw} FROM {columns[0].table.name} WHERE {where}")  # noqa: S608 - our names
-    for row in connection.execute(query.bindparams(bindparam("numbers", numbers, expanding=True))):
-        yield [value if isinstance(value, float) else bytes(value or b"") for value in row]
 
 
 def _find_fault(record: Mapping[str, Sequence[ParsedRow]], stored: Mapping[str, Any] | None) -> str:
@@ -67,7 +57,7 @@ def _find_fault(record: Mapping[str, Sequence[ParsedRow]], stored: Mapping[str, 
     }
     blank = [kind for kind, rows in record.items() if not all(row["body"] for row in rows)]
     unknown = {name for kind in blank for name in _SOURCES[kind]} - ({"retracted"} if derived["retracted"] else set())
-    if stored["erased"] != encode_value(value=False):  # a turn that only quotes an erased text is not erased
+    if stored["erased"] != encode_value(value=False):  # otherwise its opening only quoted an erased text
         unknown -= {"erased", *TEXTS}
     pairs = [(name, value, derived[name]) for name, value in stored.items() if name not in unknown]
     changed = [name for name, value, new in pairs if value != (new if isinstance(value, float) else encode_value(new))]

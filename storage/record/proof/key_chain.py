@@ -23,7 +23,7 @@ class _Restore:
 
 @dataclass(slots=True)
 class KeyChain:
-    """The keys that count so far: of the recorded keys the first, or the `pinned` ones, and the keys they endorsed."""
+    """The keys that count so far: the `pinned` ones (without them, the first recorded one), and those they endorsed."""
 
     pinned: tuple[PublicKey, ...] = ()
     recorded: list[PublicKey] = field(default_factory=list)
@@ -72,8 +72,8 @@ class KeyChain:
     def excuses(self, note: str) -> bool:
         """Return whether the entries of a checkpoint were lost when a backup was restored.
 
-        The key of the checkpoint, or one that follows it, must have signed the restore, and a head that covers it: a
-        forger can record a key only before the genuine ones.
+        Its key or a later one must have signed the restore, and a fitting checkpoint that covers the restore: a forger
+        can record a key only before the genuine ones.
         """
         with suppress(NoteInvalid):
             head, key = open_checkpoint(note, self.keys)

@@ -220,9 +220,8 @@ def create_key(file: Path, replaced: SigningKey | None = None) -> SigningKey:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
-        with os.fdopen(
-            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
-        ) as opened:
+        created = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(created, "w", encoding="utf-8") as opened:
             opened.write("\n".join((key.reveal(), "".join(key.endorsements))))
         if file.exists():
             file.replace(file.with_name(f"{file.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"))
