@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from bot.access import Asker
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions, Opinion, load_evidence_or_denial
-from bot.desk.authorized_turn import ActionDenied, decode_without_handle
+from bot.desk.authorized_turn import decode_without_handle
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
@@ -99,16 +99,15 @@ class MattermostActions:
 
     async def submit(self, ticket: int, user: str, channel: ChannelInfo, fields: Json) -> str:
         """Store a submitted rating; return why it was refused, or an empty text."""
-        person, place = await self._directory.person(user), await self._find_place(ticket)
-        by, language = await self._directory.actor(user, channel, place), person.locale or "en"
+        language = (await self._directory.person(user)).locale or "en"
+        return await explain_refusal(self._submit(ticket, user, channel, fields, language), language)
+
+    async def _submit(self, ticket: int, user: str, channel: ChannelInfo, fields: Json, language: str) -> str:
+        by = await self._directory.actor(user, channel, await self._find_place(ticket))
         rating = parse_opinion("rate", missed=False, rating=str(fields.get("rating")))
         if rating is None or by.exclusion:
             return render_exclusion(by.exclusion, language) or translate("button_rate", language)
-        try:
-            stored = self._actions.feedback(ticket, by, rating, str(fields.get("text") or ""), language=language)
-            words = await stored
-        except ActionDenied as denied:
-            return denied.words
+        words = await self._actions.feedback(ticket, by, rating, str(fields.get("text") or ""), language=language)
         if rating == "0":
             await self._tell(user, View(0, text=words))
         return ""
