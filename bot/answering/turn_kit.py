@@ -170,7 +170,7 @@ def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable
 def _build_beside(app: App, turn: PreparedTurn) -> WebBeside | None:
     """Return the web search next to the corpora; None if the settings or the turn exclude it.
 
-    A system without a model cannot write a query that is safe to send, and a check compares a claim with the corpora.
+    The question itself is never sent, so a model must write the query. A check compares a claim with the corpora only.
     """
     engine = app.settings.search_engine
     may_read = app.web is not None and app.web.corpus in turn.scope
@@ -320,8 +320,8 @@ def build_web_search(
 def snapshot_search(search: Search, shared: dict[DocumentId, Document] | None = None) -> Search:
     """Wrap a turn's search so that it returns each document in one version only.
 
-    This is the version of the document's first hit; later hits in other versions are dropped. Searches of one turn
-    have `shared` versions.
+    This is the version of the document's first hit; later hits in other versions are dropped. All searches of one
+    turn get the same `shared` versions.
     """
     versions = {} if shared is None else shared
 

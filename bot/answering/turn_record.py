@@ -349,7 +349,7 @@ def _adapter(kind: type) -> TypeAdapter[Any]:
 def find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
     """Return the query that the model wrote; if it wrote none, the query of the turn's first search."""
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
-    for step in sorted(steps, key=lambda step: step.get("template") == "web_query"):  # it leaves names out
+    for step in sorted(steps, key=lambda step: step.get("template") == "web_query"):  # the web's last: it omits names
         if step.get("stage") == "query" and (query := _read_query(step)):
             return query
     first = next((step for step in steps if step.get("stage") == "search"), None)

@@ -1,9 +1,9 @@
 """Search the web next to the corpora, for every system with a model; the settings must ask for it.
 
-The turn's first search starts the web search; everything after waits for it, up to a limit. Then the corpora's passages
-go on alone, and the failure is recorded, and shown outside a study. The engine gets one query, which the model writes;
-its prompt says that strangers read it, but nothing compares it with the question. No claim is sent. The pages found
-serve all of the turn's searches.
+The turn's first search starts the web search; everything after waits for it, up to a limit. After the limit, only the
+corpora's passages are used; the failure is recorded, and shown except in a study. The engine gets one query, which the
+model writes; its prompt says that strangers read it, but nothing compares it with the question. No claim is sent. The
+pages found serve all of the turn's searches.
 """
 
 import asyncio

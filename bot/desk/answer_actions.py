@@ -54,7 +54,7 @@ MAX_COMMENT = 2_000  # characters of a comment that are stored
 MAX_NAME = 80
 _ROOT_SHOWN = 16  # characters of a checkpoint's root in a receipt
 Opinion = Literal["up", "down", "missed", "0", "1", "2", "3", "4", "5"]
-"""A rating. `missed` is a negative one: this is not what the user asked; "0" is to be left out of a comparison."""
+"""A rating. `missed` is a negative one: this is not what the user asked; "0" asks to be left out of comparisons."""
 _MAX_QUESTIONS = 100  # last questions of a conversation whose sources are listed
 
 

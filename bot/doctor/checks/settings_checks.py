@@ -43,8 +43,8 @@ async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
 
 async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the systems named in the settings, for all channels or for one, exist and have what they need."""
-    named = [(channel.id, name) for channel in scene.settings.channel for name in channel.systems]
-    named = [("system", scene.settings.system), *named]
+    named = [("system", scene.settings.system)]
+    named += [(channel.id, name) for channel in scene.settings.channel for name in channel.systems]
     with_model, engine = scene.settings.model.configured, scene.settings.search_engine
     results = [result for place, name in named if name for result in _check_system(place, name, with_model=with_model)]
     if engine.every_system and not (engine.corpus and with_model):
