@@ -1,18 +1,20 @@
 """Properties of a study: both systems answer equally often, and nothing that is shown depends on which one did."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.answering.study import draw
+from bot.answering.study import draw, draw_system
 from bot.types import Failure, StudyDraw
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import ButtonAction
 from bot.views.view_reducer import apply_event, build_evidence_view, finish_view, start_view
 from pipeline.types import ClaimChecked, DraftStarted, PageQuoted, PassagesFound, SearchStarted, SentencePassed
-from storage.types import CheckedClaim, Claim, Evidence, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, NewQuestion, Verdict
 from tests.bot.fake_services import answered, document, passage
+from tests.bot.model_app import open_model_app
 
 PAIR = ("wikichat", "retrieve-then-generate")
 SEEDS = st.text(max_size=40)
@@ -38,6 +40,16 @@ def test_first_system_of_a_pair_of_questions_is_drawn_evenly() -> None:
 
     assert 80 <= firsts.count(PAIR[0]) <= 120
     assert firsts[::4] != firsts[1::4]
+
+
+async def test_silent_messages_and_fact_checks_have_no_place(tmp_path: Path) -> None:
+    async with open_model_app(tmp_path, {}) as (app, _):
+        for number, body in enumerate(({"unasked": True}, {"task": "check"}, {"task": "ask"}, {"task": "ask"})):
+            question = NewQuestion(f"k{number}", "slack:T1/C1", "slack:T1/C1/1", "slack:T1/U1", "", body, "")
+            row, _ = await app.queue.put(question)
+        drawn = await draw_system(app, row, PAIR)
+
+    assert drawn == draw(PAIR, "slack:T1/C1 slack:T1/U1 1970-01-01 00:00:00+00:00", 1)
 
 
 CLAIM = CheckedClaim(Claim("It is blue.", "model"), Verdict.SUPPORTS, ("p1",), "because")

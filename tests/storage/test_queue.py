@@ -205,6 +205,18 @@ async def test_last_questions_of_a_channel_are_listed(queue: Queue) -> None:
     assert await queue.recent("slack:T1/C3", limit=1) == ()
 
 
+async def test_earlier_questions_of_a_user_in_a_channel_are_read(queue: Queue, clock: Clock) -> None:
+    await put(queue, "old")
+    clock.now += MINUTE
+    await put(queue, "a")
+    await put(queue, "b", user="slack:T1/U2")
+    await put(queue, "c", channel="slack:T1/C2")
+    question, _ = await queue.put(asked("d"))
+    await put(queue, "e")
+
+    assert await queue.bodies_before(question, since=NOON + MINUTE) == ({"text": "What is a?"},)
+
+
 async def test_question_is_found_by_its_message_and_each_answer(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, posted=("p1", "p2"))

@@ -8,9 +8,10 @@ import pytest
 
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog
-from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.checkpoints import Checkpoints, LeafTree, TreeHead
+from storage.record.proof.key_chain import KeyChain
 from storage.record.proof.record_check import verify_record
-from storage.record.proof.signed_notes import create_key, endorse_key, load_key, make_signing_key, sign_note
+from storage.record.proof.signed_notes import SigningKey, create_key, endorse_key, load_key, make_signing_key, sign_note
 from storage.record.proof.verification import AuditFinding
 from storage.types import RECORD, EntryKind, LogEntry
 from tests.storage.record.forging import RECIPES, SECOND, STEPS, Kept, forge, make_restored_record
@@ -131,3 +132,28 @@ async def test_replaced_key_endorses_no_further_key(database: Database) -> None:
     await Checkpoints(database).make(endorse_key(KEY, make_signing_key(KEY.name)))
 
     assert "entry 12: it does not count" in (await verify_record(database)).findings[0].what
+
+
+DAYS = [f"2026-01-0{day}T00:00:00.000000Z" for day in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("restored_by", "covered_by", "size", "at", "excused"),
+    [
+        (SECOND, SECOND, 9, DAYS[0], True),
+        (KEY, SECOND, 9, DAYS[0], False),
+        (SECOND, KEY, 9, DAYS[0], False),
+        (SECOND, SECOND, 2, DAYS[0], False),  # the backup had these entries
+        (SECOND, SECOND, 10, DAYS[0], False),
+        (SECOND, SECOND, 9, DAYS[2], False),  # signed after the restore
+    ],
+)
+def test_restore_excuses_only_earlier_checkpoints_by_keys_up_to_its_own(
+    restored_by: SigningKey, covered_by: SigningKey, size: int, at: str, *, excused: bool
+) -> None:
+    tree, chain = LeafTree([bytes(32)] * 4), KeyChain(recorded=[KEY.public, SECOND.public])
+    note = sign_note(f"{KEY.name}\nrestored\n2\n9\n", restored_by)
+    chain.add_restore({"common": 2, "before": 9, "note": note}, DAYS[1], tree)
+
+    assert chain.compare(sign_note(TreeHead(KEY.name, 4, tree.root(4), DAYS[1]).format(), covered_by), tree) == ""
+    assert chain.excuses(sign_note(TreeHead(KEY.name, size, bytes(32), at).format(), SECOND)) == excused

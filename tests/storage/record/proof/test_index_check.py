@@ -66,6 +66,15 @@ async def test_changed_columns_are_named(database: Database) -> None:
     assert (finding.turn_id, finding.what) == ("a", "its row of the table turns was changed: asker, question")
 
 
+async def test_text_in_the_row_of_an_erased_turn_is_found(database: Database) -> None:
+    await AuditLog(database).append(*make_entries())
+    await RecordErasure(database).erase(ErasureTarget(conversation="a"), why="asked", by="terminal")
+    await run(database, "UPDATE turns SET question = 'EVIL' WHERE seq = 1")
+
+    findings = [finding.what for finding in (await verify_record(database)).findings]
+    assert findings == ["its row of the table turns was changed: question"]
+
+
 async def test_genuine_record_has_no_findings(database: Database) -> None:
     log, erasure = AuditLog(database), RecordErasure(database)
     for turn in RECORD["turns"]:
