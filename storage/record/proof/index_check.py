@@ -37,9 +37,9 @@ def check_turns(connection: Connection, openings: Sequence[int]) -> list[AuditFi
         row = {"seq": number, "at": at, "body": body, "facts": read_body(body)}
         records[turn_id][kind].append(row | {"turn_id": turn_id.decode("utf-8", "backslashreplace")[4:]})
     faults = {
-        row["turn_id"]: _find_fault(record, stored.get(row["seq"]))
+        first["turn_id"]: _find_fault(record, stored.get(first["seq"]))
         for record in records.values()
-        if (row := record["turn_opened"][0])["seq"] in openings  # otherwise it was opened twice
+        if (first := record["turn_opened"][0])["seq"] in openings  # otherwise it was opened twice
     }
     return [AuditFinding(turn_id, f"its row of the table turns {fault}") for turn_id, fault in faults.items() if fault]
 
