@@ -12,7 +12,7 @@ import pytest
 
 from bot.access import Asker
 from bot.answering.question_answering import answer, check
-from bot.answering.web_beside import merge_by_words
+from bot.answering.web_beside import WebBeside, merge_by_words
 from bot.app import App
 from bot.settings.tables.search_settings import SearchEngineSettings
 from bot.settings.tables.settings_tables import LimitSettings
@@ -27,7 +27,7 @@ from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply
 from pipeline.llm.model_client import LazyModel
 from pipeline.types import Status
-from storage.types import EntryKind, Hit, Verdict
+from storage.types import EntryKind, Hit, SearchQuery, Verdict
 from tests.bot.model_app import make_request, open_model_app
 from tests.ingest.servers.search_engines import Engine, SameProcess
 from tests.ingest.servers.web import Answer, of_paths, serve
@@ -213,6 +213,21 @@ async def test_slow_engine_delays_an_answer_by_the_limit_only(tmp_path: Path) ->
         assert "handbook" in cited(done)
         assert done.web_fault
         assert "in time" in done.web_fault.message or "within 0.5 seconds" in done.web_fault.message
+
+
+async def test_search_that_still_runs_at_the_end_of_a_turn_is_cancelled() -> None:
+    async def find() -> tuple[Hit, ...]:
+        return await asyncio.Future[tuple[Hit, ...]]()
+
+    async def search(_query: SearchQuery, _k: int) -> tuple[Hit, ...]:
+        return ()
+
+    web = WebBeside(seconds=60)
+    web.connect(find)
+    await web.join(search)(SearchQuery("lighthouse"), 1)
+    async with asyncio.timeout(20):
+        await web.close()
+    assert web.fault is None
 
 
 async def test_next_query_is_shown_the_library_query_not_that_for_strangers(tmp_path: Path) -> None:
